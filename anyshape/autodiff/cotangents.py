@@ -197,8 +197,7 @@ class SliceRead(Part):
     def of(self, ct: Part) -> Any:
         """Return the slice of another cotangent: as an array if all of its elements count, None if none does."""
         read = replace(self, ct=ct)
-        reach = _reach(ct, self.window, 0)
-        if reach is Verdict.UNKNOWN:
+        if (reach := _reach(ct, self.window, 0)) is Verdict.UNKNOWN:
             return masked(read.whole(), read.support, True, ct)
         return read.whole() if reach is Verdict.YES else None
 

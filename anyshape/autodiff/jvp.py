@@ -213,8 +213,7 @@ def _push_node(
     tangents = list(map(tangent_of.get, node.inputs))
     xs = list(map(env.__getitem__, node.inputs))
     push_with = lambda ts, read=lambda x: x: rule(context, ts, read(out), *map(read, xs), **params)
-    flow = zero_flow(node.op)[0]
-    if flow in (MIX, PASS):
+    if (flow := zero_flow(node.op)[0]) in (MIX, PASS):
         passes = flow is PASS and has_zeros
         result = push_with(tangents if passes else list(map(whole, tangents)))
         result = _take_values(builder, node, env, result) if isinstance(result, Pushed) else _each(node, result)
@@ -265,8 +264,7 @@ class _Squares:
 
     def _terms(self, value: Value) -> Sequence[Value]:
         """Return the values that must be sums of squares for a value to be one; itself if it cannot be one."""
-        node = self.makers.get(value)
-        if node is None or value.meta.dtype.kind != "f":
+        if (node := self.makers.get(value)) is None or value.meta.dtype.kind != "f":
             return [value]
         if self._is_square(node):
             return []
@@ -291,8 +289,7 @@ class _Squares:
 
     def _is_weight(self, value: Value) -> bool:
         """Return whether a value is a number above 0 in all programs, or a size."""
-        node = self._origin(value)
-        if node is not None and node.op is cr.full_op:
+        if (node := self._origin(value)) is not None and node.op is cr.full_op:
             return bool(dict(node.params)["value"] > 0)
         return node is not None and node.op in (cr.size_value_op, cr.float_of_size_op)
 

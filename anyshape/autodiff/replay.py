@@ -109,8 +109,7 @@ class Replay(dict[Value, Any]):
     def _record_sizes(self, pairs: Iterable[tuple[Value, Any]]) -> None:
         for old, new in pairs:
             for variable, axis in old.meta.variable_axes():
-                extent = new.meta.extents[axis + (old in self.carrying)]
-                if isinstance(extent, Exact):
+                if isinstance(extent := new.meta.extents[axis + (old in self.carrying)], Exact):
                     self.sizes.setdefault(variable, extent.size)
                     self.missing.discard(variable)
 

@@ -131,11 +131,7 @@ def pointwise(op: Op, *derivatives: Callable[..., Any] | None) -> None:
 
 def linear(op: Op, back: Rule) -> None:
     """Declare an op that is linear in its one input. `back(ctx, ct, x, **params)` is its transpose."""
-
-    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out, x, **params):
-        return apply(op, tangents[0], **params)
-
-    JVPS[op] = jvp
+    JVPS[op] = lambda ctx, tangents, out, x, **params: apply(op, tangents[0], **params)
     TRANSPOSES[op] = lambda ctx, ct, x, **params: (back(ctx, ct, x, **params),)
 
 

@@ -91,8 +91,7 @@ class ShiftAnalysis:
         return changed.keys().isdisjoint(self.graph.outputs)
 
     def _after(self, node: Node, changes: list[Change | None]) -> Change:
-        rule = SHIFTS[node.op]
-        if rule is None:
+        if (rule := SHIFTS[node.op]) is None:
             raise _NotProved
         return rule(self, node, changes)
 
@@ -297,8 +296,7 @@ def _reduced_axes(
     ctx: ShapeGuardContext, whole: Value, other: Value, reduction: Op, makers: Makers
 ) -> tuple[int, ...] | None:
     """Return the axes along which a value is reduced to another, which repeats along them; None: it is none such."""
-    repeated = _made_by(mv.broadcast_in_dim_op, other, makers)
-    if repeated is None:
+    if (repeated := _made_by(mv.broadcast_in_dim_op, other, makers)) is None:
         return None
     reshaped = _made_by(mv.reshape_op, repeated.inputs[0], makers)  # reduced axes kept with size 1
     total = _made_by(reduction, reshaped.inputs[0] if reshaped else repeated.inputs[0], makers)

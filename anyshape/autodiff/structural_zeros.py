@@ -45,8 +45,7 @@ class Mask:
     __slots__ = ("_make", "_mask", "chosen", "condition", "depth")
 
     def __init__(self, make: Callable[[], Any], *below: Any, condition: Any = None, chosen: bool = True) -> None:
-        self._make, self._mask = make, None
-        self.condition, self.chosen = condition, chosen
+        self._make, self._mask, self.condition, self.chosen = make, None, condition, chosen
         self.depth: int = 1 + max(map(_depth, below), default=0)
         if self.depth > DEEP:
             self()
@@ -370,8 +369,7 @@ def _sum(a, b):
         return b if a is None else a
     if not (isinstance(a, Masked) and isinstance(b, Masked)):
         return ew.add(whole(a), whole(b))
-    total = merged(a, b)
-    if total is not None:
+    if (total := merged(a, b)) is not None:
         return total
     return masked(ew.add(whole(a), whole(b)), lambda: ew.logical_or(a.mask(), b.mask()), True, a, b)
 

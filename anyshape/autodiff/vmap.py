@@ -39,8 +39,7 @@ def batch(
 
 def _give_batch(builder: Builder, node: Node, env: Replay, carrying: set[Value], size: Size) -> None:
     """Give an operand of a node whose subgraphs draw the axis of the batch: each example draws numbers of its own."""
-    value = next((v for v in node.inputs if not is_generator(v)), None)
-    if value is not None and not node.op.draws:
+    if (value := next((v for v in node.inputs if not is_generator(v)), None)) is not None and not node.op.draws:
         context = ShapeGuardContext(builder.scope, node.op.name, node.where, rule="batching")
         env[value] = stretch(context, size, env[value])
         carrying.add(value)

@@ -30,8 +30,7 @@ def evaluate(graph: Graph, arrays: Sequence[np.ndarray]) -> list[Any]:
 def evaluate_node(node: Node, operands: Sequence[Any]) -> list[np.ndarray]:
     """Return the outputs of a node, for its inputs and the sources of its sizes."""
     inputs, params = operands[: len(node.inputs)], resolve(dict(node.params), operands)
-    run_subgraphs = _RUN_SUBGRAPHS.get(node.op)
-    if run_subgraphs is not None:
+    if (run_subgraphs := _RUN_SUBGRAPHS.get(node.op)) is not None:
         results = run_subgraphs(inputs, **params)
     else:
         result = KERNELS[node.op].run(*inputs, **params)

@@ -76,11 +76,9 @@ def _load_file(path: Path) -> ModuleType:
     """Run a file as a module; as for a script, it may import files next to it."""
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
+    if (folder := str(path.resolve().parent)) not in sys.path:
         sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
+    if (spec := importlib.util.spec_from_file_location(path.stem, path)) is None or spec.loader is None:
         raise UsageError(f"{path} cannot be read as Python")
     module = importlib.util.module_from_spec(spec)
     before = sys.modules.get(path.stem)
@@ -250,12 +248,10 @@ def _choices(sizes: Sequence[int], count: int, seed: int) -> Iterator[tuple[int,
 def named_sizes(arguments: Arguments, text: str) -> dict[str, int]:
     """Return the sizes of "n=200, d=64", or of one number for all."""
     numbers, names = _numbers_by_name(text), arguments.names
-    unknown = next(iter(numbers.keys() - {"", *names}), None)
-    if unknown is not None:
+    if (unknown := next(iter(numbers.keys() - {"", *names}), None)) is not None:
         raise UsageError(f"--sizes gives {unknown!r}; the unknown sizes are {', '.join(names) or 'none'}")
     sizes = {name: numbers.get(name, numbers.get("", -1)) for name in names}
-    missing = next((name for name, size in sizes.items() if size < 0), None)
-    if missing is not None:
+    if (missing := next((name for name, size in sizes.items() if size < 0), None)) is not None:
         raise UsageError(f"--sizes does not give {missing}; give it as {missing}=100, or one number for all")
     if any(size < 0 for shape in arguments.sizes(sizes) for size in shape):
         raise UsageError(f"--sizes is {text!r}, which makes a size of --shapes negative")
@@ -267,8 +263,7 @@ def _numbers_by_name(text: str) -> dict[str, int]:
     numbers: dict[str, int] = {}
     for part in text.split(","):
         name, _, number = part.rpartition("=")
-        name = name.strip()
-        if name in numbers:
+        if (name := name.strip()) in numbers:
             twice = f"gives {name} twice" if name else "gives more than one number for all"
             raise UsageError(f"--sizes is {text!r}, which {twice}; give each size once, as n=200, d=64")
         try:

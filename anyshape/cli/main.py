@@ -221,8 +221,7 @@ def _described(options: argparse.Namespace) -> tuple[Callable[..., Any], targets
     function, arguments = _loaded(options)
     if not options.grad:
         return function, arguments
-    moving = tuple(i for i, d in enumerate(arguments.dtypes) if is_inexact(d))
-    if not moving:
+    if not (moving := tuple(i for i, d in enumerate(arguments.dtypes) if is_inexact(d))):
         raise targets.UsageError("--grad needs an argument of a float dtype; give one in --dtypes")
     return value_and_grad(function, argnums=moving), arguments
 
@@ -307,8 +306,7 @@ def run_program(target: str, files: Sequence[str]) -> dict[str, np.ndarray]:
     if not targets.is_saved(target):
         raise targets.UsageError(f"{target!r} is not a saved program; write one with anyshape export")
     program = load(target)
-    result = program(*_arguments(program, files))
-    leaves, structure = flatten(result)
+    leaves, structure = flatten(program(*_arguments(program, files)))
     return {path: np.asarray(x) for path, x in zip(result_paths(structure), leaves, strict=True)}
 
 
@@ -317,8 +315,7 @@ def _arguments(program: Program, files: Sequence[str]) -> list[np.ndarray]:
     arrays: list[np.ndarray] = []
     named: dict[str, np.ndarray] = {}
     for file in files:
-        content = _read(file)
-        if isinstance(content, dict):
+        if isinstance(content := _read(file), dict):
             named |= content
         else:
             arrays.append(content)
@@ -430,8 +427,7 @@ def profile_report(function: Callable[..., Any], arguments: targets.Arguments, o
     """Print and return the profile, and write the page if requested; a page on standard output is alone there."""
     if options.repeat is not None and options.repeat < 1:
         raise targets.UsageError(f"--repeat is {options.repeat}; give 1 or more")
-    sizes = targets.named_sizes(arguments, options.sizes)
-    args = _random(arguments, sizes, options)
+    args = _random(arguments, targets.named_sizes(arguments, options.sizes), options)
     declared = [spec or None for spec in arguments.specs]
     target = function if isinstance(function, Program) else jit(function, dynamic_shapes=declared)
     try:

@@ -456,8 +456,7 @@ class BlockGrid:
         """Raise ArgumentError for arrays with other numbers of blocks along an axis, beside one."""
         for number, i in enumerate(self.places):
             for axis, expected in enumerate(self.counts):
-                count = self._count(number, axis)
-                if count not in (1, expected):
+                if (count := self._count(number, axis)) not in (1, expected):
                     problem = f"has {count} blocks along axis {axis}, and another argument has {expected}"
                     raise ArgumentError(self.name, self.paths[i], problem, _ADVICE)
 
@@ -485,8 +484,7 @@ class BlockGrid:
         """Return the index of the block of an array that belongs to a block of the grid."""
         numbers = [0] * self.arrays[number].ndim
         for axis, i in enumerate(index):
-            at = self.axis_of(number, axis)
-            if at is not None and self.owns(number, axis):
+            if (at := self.axis_of(number, axis)) is not None and self.owns(number, axis):
                 numbers[at] = i
         return tuple(numbers)
 
@@ -534,8 +532,7 @@ class BlockGrid:
 
     def shape(self, number: int, index: Index) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the shape of a block of array `number` with its halo, and its axes of unknown size."""
-        x = self.arrays[number]
-        sizes = [of[i] for of, i in zip(x.chunks, self.at(number, index))]
+        sizes = [of[i] for of, i in zip(self.arrays[number].chunks, self.at(number, index))]
         unknown = tuple([a for a, n in enumerate(sizes) if math.isnan(n)])
         known = [UNKNOWN if math.isnan(n) else int(n) for n in sizes]
         if self.has_halo[number]:

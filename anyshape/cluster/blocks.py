@@ -142,8 +142,7 @@ class _Pullback:
 
     def pull(self, cotangent: Any) -> tuple[Any, ...]:
         """Return the cotangents of the arguments."""
-        parts = pytrees.flatten_as(cotangent, self.structure)
-        if parts is None:
+        if (parts := pytrees.flatten_as(cotangent, self.structure)) is None:
             problem = f"has the structure {pytrees.flatten(cotangent)[1]}, and the result {self.structure}"
             raise ArgumentError(self.graph.name, "the cotangent", problem, "give a tree like the result")
         paths = [path.replace("result", "the cotangent", 1) for path in pytrees.result_paths(self.structure)]

@@ -77,8 +77,7 @@ def by_reference(x: Any, inodes: dict[str, int]) -> Any:
         whole = whole.base
     if not isinstance(whole, np.memmap) or whole.mode == "c" or whole.filename is None:
         return x
-    file = str(whole.filename)
-    if file not in inodes:
+    if (file := str(whole.filename)) not in inodes:
         inodes[file] = os.stat(file).st_ino
     offset = whole.offset + x.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
     return Mapped(file, inodes[file], offset, x.shape, x.dtype, "C" if x.flags.c_contiguous else "F")
@@ -299,8 +298,7 @@ def chunks_of(argument: Any, path: str, function: str) -> list[Any]:
     """Return the chunks of one argument in order; a dict of columns gives chunks that are dicts."""
     if isinstance(argument, dict):
         return _of_columns(argument, path, function)
-    rule = _RULES.get(root_of(argument))
-    if rule is not None:
+    if (rule := _RULES.get(root_of(argument))) is not None:
         return rule(argument, path, function)
     if isinstance(argument, np.ndarray) and argument.ndim:
         return [argument]
@@ -342,8 +340,7 @@ def _alone(x, graphs: dict[int, dict[Any, Any]]):
 
 def _lazy(x, shape: tuple[Any, ...] | None = None, dtype: np.dtype | None = None):
     """Return the future of a delayed value that has one, else the value as one that workers compute."""
-    waiting = _futures_in(x)
-    if not waiting:
+    if not (waiting := _futures_in(x)):
         return Lazy(x, shape, dtype)
     own = [future for future in waiting if future.key == x.key]
     future = own[0] if own else waiting[0].client.compute(x)
@@ -418,8 +415,7 @@ def known_rows(chunk: Sequence[Any], number: int, paths: Sequence[str], function
         leaves: list[Any] = []
         mapped_leaves(leaves.append, tree)
         for x in leaves:
-            shape = getattr(x, "shape", None)
-            if not isinstance(shape, tuple) or not shape or shape[0] != shape[0]:
+            if not isinstance(shape := getattr(x, "shape", None), tuple) or not shape or shape[0] != shape[0]:
                 continue
             if first is not None and int(shape[0]) != first[1]:
                 problem = f"has {int(shape[0])} rows in chunk {number}, and {first[0]} has {first[1]}"

@@ -603,8 +603,7 @@ def _packed(task: on_worker.Task) -> tuple[bytes, list[Any]]:
     values: list[Any] = []
 
     def slot(x):
-        future = chunking.future_of(x)
-        if future is None:
+        if (future := chunking.future_of(x)) is None:
             return x
         if future.key not in numbers:
             numbers[future.key] = len(values)

@@ -363,8 +363,7 @@ class _Batches:
         """Return the arguments of a step, which depend on its number alone."""
         if self.size is None:
             return self.args
-        per_epoch = -(-self.count // self.size)
-        epoch, turn = divmod(step, per_epoch)
+        epoch, turn = divmod(step, -(-self.count // self.size))
         order = np.random.default_rng([self.seed, epoch]).permutation(self.count)
         chosen = sorted(order[turn * self.size : (turn + 1) * self.size])
         args = list(self.args)
@@ -391,12 +390,8 @@ def _by_steps(run: _Run, pair: ChunkedSum, w0, optimiser: GradientTransformation
         while step < run.steps and not stopped:
             value, slope = pair(w, *batches.of_step(step))
             updates, state_after = optimiser.update(slope, state, w)
-            w, state, values[0], step = (
-                gradient_transformations.apply_updates(w, updates),
-                state_after,
-                float(value),
-                step + 1,
-            )
+            w, state = gradient_transformations.apply_updates(w, updates), state_after
+            values[0], step = float(value), step + 1
             stopped = run.ended(w, float(value), step)
             run.save(arrays)
     message = "the callback stopped it" if stopped else "all steps are done"
@@ -446,8 +441,7 @@ def function_digest(function: Callable[..., Any]) -> str:
     if isinstance(function, Program):
         return hashlib.sha256(pickle.dumps(function)).hexdigest()
     state = watch(function)
-    digest = state_digest(state)
-    if digest is not None:
+    if (digest := state_digest(state)) is not None:
         return digest.total
     return hashlib.sha256(b"".join(map(marshal.dumps, state.codes))).hexdigest()  # beside what cannot be read
 

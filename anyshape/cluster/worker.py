@@ -279,8 +279,7 @@ def is_stopped(stop: str) -> bool:
 
 def run_task(job: Job, task: Task) -> Outcome:
     """Return the sum over the chunks of a task, or its failure."""
-    failure = versions_failure(job.versions)
-    if failure is not None:
+    if (failure := versions_failure(job.versions)) is not None:
         return failed(failure)
     is_own = os.getpid() != job.client
     if is_own:
@@ -387,8 +386,7 @@ def rows_of(chunk: Sequence[Any], job: Job) -> int:
     """Return the rows of a chunk; raise ArgumentError if its arrays differ in rows, or have no axis."""
     counts = []
     for x in flatten(chunk)[0]:
-        shape = np.shape(x)
-        if not shape:
+        if not (shape := np.shape(x)):
             problem = "holds a number, which has no rows"
             raise ArgumentError(job.name, "a chunk", problem, "name only arguments with rows in `over`")
         counts.append(shape[0])

@@ -250,8 +250,7 @@ def train(step: Step, *, steps: int, seconds: float, seed: int, progress: bool) 
         task = bar.add_task("training", total=1.0, loss=before, step=0)
         start = time.perf_counter()
         for index, tokens in enumerate(epochs(rng, texts)):
-            done = max(index / steps, (time.perf_counter() - start) / seconds)
-            if done >= 1:
+            if (done := max(index / steps, (time.perf_counter() - start) / seconds)) >= 1:
                 break
             value, grads = _run_step(step, params, tokens, index, history)
             adam.update(grads, rate_at(index, done))
@@ -266,8 +265,7 @@ def train(step: Step, *, steps: int, seconds: float, seed: int, progress: bool) 
 def epochs(rng: np.random.Generator, texts: list[np.ndarray]) -> Iterator[np.ndarray]:
     """Yield the texts in a new order each time round, without end."""
     while True:
-        for index in rng.permutation(len(texts)):
-            yield texts[index]
+        yield from (texts[index] for index in rng.permutation(len(texts)))
 
 
 def rate_at(index: int, done: float) -> float:
@@ -377,8 +375,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
+    if (number := int(text)) < 1:
         raise argparse.ArgumentTypeError(f"{text} is not at least 1")
     return number
 

@@ -115,12 +115,10 @@ def quoted(where: object) -> str:
 
 def in_place(asked: str, where: object) -> tuple[str, str]:
     """Return an assignment in the words of the user's line, and the name of the array that it writes to."""
-    expression = getattr(where, "expression", "")
-    if not expression:
+    if not (expression := getattr(where, "expression", "")):
         return asked, "x"
     target = expression.removesuffix(_ASSIGNED).partition("[")[0]
-    assigned = re.fullmatch(_IN_PLACE, expression)
-    if assigned is not None:
+    if (assigned := re.fullmatch(_IN_PLACE, expression)) is not None:
         target = assigned[1]
     return expression, target if target.isidentifier() else "x"
 

@@ -94,8 +94,7 @@ class ProgramCost:
         """Return a size for each dim and each run-time size given; raise an error for sizes that do not fit."""
         variables = [v for v in variables_of(self.graph) if v not in self.graph.runtime or v.label in sizes]
         names = [v.label for v in variables]
-        unknown = next(iter(sizes.keys() - names), None)
-        if unknown is not None:
+        if (unknown := next(iter(sizes.keys() - names), None)) is not None:
             self._refuse(f"gives {unknown!r}, which is not a dim of the program", f"give {', '.join(names) or 'none'}")
         values = {variable: self._value(variable, sizes) for variable in variables}
         known = [c for c in self.graph.conditions if values.keys() >= {*c.claim.variables()}]  # not of run-time sizes
@@ -106,8 +105,7 @@ class ProgramCost:
 
     def _value(self, variable: DimVar, sizes: Mapping[str, int]) -> int:
         """Return the size of one dim; raise ArgumentError if it is missing or out of range."""
-        size = sizes.get(variable.label)
-        if not isinstance(size, int) or size != nearest(variable, size):
+        if not isinstance(size := sizes.get(variable.label), int) or size != nearest(variable, size):
             problem = f"gives {size!r} for {variable}" if variable.label in sizes else f"does not give {variable}"
             self._refuse(problem, f"give an integer {range_of(variable)}")
         return int(size)

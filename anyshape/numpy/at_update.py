@@ -73,60 +73,43 @@ class Indexed:
     def __init__(self, x: Any, key: Any) -> None:
         self.x, self.key = x, key
 
-    def set(
-        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
-    ) -> Any:
+    def set(self, values, *, mode=None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Any:
         """Return x with this part replaced; of updates to one element the last in C order stays."""
-        mask = mask_alone(self.key)
-        if mask is not None and _stretches(self.x, mask, values):
+        if (mask := mask_alone(self.key)) is not None and _stretches(self.x, mask, values):
             new = mv.broadcast_to(in_dtype_of(self.x, values, "set"), sizes(self.x))
             return ew.select(_like(self.x, mask), new, self.x)
         return self._scatter("set", values, mode, unique_indices)
 
-    def add(
-        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
-    ) -> Any:
+    def add(self, values, *, mode=None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Any:
         """Return x with values added to this part; all updates to one element are added."""
         return self._accumulate("add", 0, elementwise.add, values, mode, unique_indices)
 
-    def subtract(
-        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
-    ) -> Any:
+    def subtract(self, values, *, mode=None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Any:
         """Return x with values subtracted from this part."""
         if self.x.dtype.kind == "b":
             raise context_of("at").bad_dtype("bools cannot be subtracted", "convert them with astype(int)")
         negative = ew.neg(in_dtype_of(self.x, values, "subtract"))
         return self.add(negative, mode=mode, unique_indices=unique_indices)
 
-    def multiply(
-        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
-    ) -> Any:
+    def multiply(self, values, *, mode=None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Any:
         """Return x with this part multiplied by values."""
         return self._accumulate("mul", 1, elementwise.multiply, values, mode, unique_indices)
 
     mul = multiply
 
-    def divide(
-        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
-    ) -> Any:
+    def divide(self, values, *, mode=None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Any:
         """Return x with this part divided by values; integers become floats, in all of x."""
         return elementwise.divide(self.x, self._factors(values, mode, unique_indices))
 
-    def power(
-        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
-    ) -> Any:
+    def power(self, values, *, mode=None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Any:
         """Return x with this part raised to the power of values."""
         return elementwise.power(self.x, self._factors(values, mode, unique_indices))
 
-    def min(
-        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
-    ) -> Any:
+    def min(self, values, *, mode=None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Any:
         """Return x with the smaller of element and value in this part, or NaN if either is NaN."""
         return self._accumulate("min", None, elementwise.minimum, values, mode, unique_indices)
 
-    def max(
-        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
-    ) -> Any:
+    def max(self, values, *, mode=None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Any:
         """Return x with the larger of element and value in this part, or NaN if either is NaN."""
         return self._accumulate("max", None, elementwise.maximum, values, mode, unique_indices)
 
@@ -139,26 +122,17 @@ class Indexed:
         unique_indices: bool = False,
     ) -> Any:
         """Return x with this part replaced by a function of it, applied once to the part as a whole."""
-        mask = mask_alone(self.key)
-        if mask is not None:
+        if (mask := mask_alone(self.key)) is not None:
             return ew.select(_like(self.x, mask), in_dtype_of(self.x, function(self.x), "apply"), self.x)
         clipped = "clip" if _mode(mode, _WRITE) == "drop" else mode  # what is read there is not written
         return self.set(function(self.get(mode=clipped)), mode=mode, unique_indices=unique_indices)
 
-    def get(
-        self,
-        *,
-        mode: Any = None,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        fill_value: Any = None,
-    ) -> Any:
+    def get(self, *, mode=None, indices_are_sorted: bool = False, unique_indices: bool = False, fill_value=None) -> Any:
         """Return this part.
 
         With mode "fill" an index out of range reads the fill value, by default NaN or an extreme of integers.
         """
-        mode = _mode(mode, _READ)
-        if mode == "error":
+        if (mode := _mode(mode, _READ)) == "error":
             return _key(self, mode).read()
         key = _key(self, mode)
         target = key.target()
@@ -173,8 +147,7 @@ class Indexed:
         At a mask, the function is applied to all of x and its result selected. Factors outside the mask become 1, so
         that products there have no part in derivatives.
         """
-        mask = mask_alone(self.key)
-        if mask is None or not _stretches(self.x, mask, values):
+        if (mask := mask_alone(self.key)) is None or not _stretches(self.x, mask, values):
             return self._scatter(kind, values, mode, unique)
         mask, values = _like(self.x, mask), mv.broadcast_to(in_dtype_of(self.x, values, kind), sizes(self.x))
         if neutral == 1:
@@ -240,8 +213,7 @@ def _updates(x, values, target: Target, kind: str):
     updates = in_dtype_of(x, values, kind)
     while meta_of(updates).rank > len(target.shape) and sizes(updates)[0] == 1:
         updates = mv.drop(updates, (0,))  # as in NumPy, leading axes of one element are not axes
-    stretched = mv.broadcast_to(updates, target.shape)
-    return mv.rev(mv.drop(stretched, target.new), target.reversed)
+    return mv.rev(mv.drop(mv.broadcast_to(updates, target.shape), target.new), target.reversed)
 
 
 def _stretches(x, mask, values) -> bool:

@@ -19,19 +19,8 @@ from anyshape.graph.shapes.array_type import ShapeGuardContext, broadcast_size, 
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.at_update import Indexed
 from anyshape.numpy.elementwise import multiply, subtract
+from anyshape.numpy.operands import promotion
 from anyshape.numpy.operands.memory import stretches_to_out, writes_out
-from anyshape.numpy.operands.promotion import (
-    CASTINGS,
-    NUMERIC,
-    ORDERS,
-    asarray,
-    axis_of,
-    choice_of,
-    number_dtype,
-    promoted,
-    sizes,
-    static_int,
-)
 from anyshape.numpy.operands.reduction_args import as_operands, in_common_dtype, makes_array, plus_zero
 from anyshape.numpy.operands.ufuncs import Ufunc, has_out, stands_for
 from anyshape.numpy.serve import serve
@@ -74,7 +63,7 @@ def _stacked(name: str, x, y, core_x: int, core_y: int):
 
     A stack axis that one operand lacks, or that is known to be 1 there, is a free axis of the other.
     """
-    shape_x, shape_y = sizes(x), sizes(y)
+    shape_x, shape_y = promotion.sizes(x), promotion.sizes(y)
     nx, ny = len(shape_x) - core_x, len(shape_y) - core_y
     ctx = context_of(name, x, y)
     front = broadcast_sizes(ctx, [shape_x[:nx], shape_y[:ny]])
@@ -113,7 +102,7 @@ def _contract(name: str, x, y, left: Sequence[int], right: Sequence[int]):
 def _own_stack_axes(x, count: int, front: Sequence[Size]) -> tuple[Any, list[int]]:
     """Return the operand without stack axes that only the other one has, and the positions of its own in the stack."""
     offset = len(front) - count
-    shape = sizes(x)
+    shape = promotion.sizes(x)
     ones = [axis for axis in range(count) if shape[axis] == 1 != front[offset + axis]]
     own = [offset + axis for axis in range(count) if axis not in ones]
     x = mv.drop(x, ones)
@@ -130,7 +119,7 @@ def matmul(*args: Any, **options: Any) -> Any:
     """
     if has_out(np.matmul, args, options):
         return np.matmul(*args, **options)  # by NumPy's protocol, which writes the result
-    x, y = promoted(np.matmul, *args, dtype=no_options("matmul", options))
+    x, y = promotion.promoted(np.matmul, *args, dtype=no_options("matmul", options))
     _refuse_scalars("matmul", x, y)
     return _stacked("matmul", x, y, min(x.ndim, 2), min(y.ndim, 2))
 
@@ -153,12 +142,12 @@ def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, summary: str, *, 
             axis = options["axis"]
             raise ArgumentError(name, f"axis {axis}", "has no meaning for matrices", "move the axes to the end")
         axis = options.pop("axis", -1)
-        x, y = promoted(ufunc, *args, dtype=no_options(name, options))
+        x, y = promotion.promoted(ufunc, *args, dtype=no_options(name, options))
         _refuse_scalars(name, x, y)
         if core_x > x.ndim or core_y > y.ndim:
             raise ShapeError(name, "an operand has too few axes", (meta_of(x), meta_of(y)), user_line())
         if axis != -1:
-            x, y = (mv.move_axes(z, [axis_of(axis, z.ndim, name)], [z.ndim - 1]) for z in (x, y))
+            x, y = (mv.move_axes(z, [promotion.axis_of(axis, z.ndim, name)], [z.ndim - 1]) for z in (x, y))
         x = ew.conj(x) if conjugate else x
         return _stacked(name, x, y, core_x, core_y)
 
@@ -210,7 +199,7 @@ def inner(a: Any, b: Any, /) -> Any:
 
 def _flat(x):
     """Return the elements of x along one axis."""
-    return mv.reshape(x, (numel(sizes(x)),))
+    return mv.reshape(x, (numel(promotion.sizes(x)),))
 
 
 @stretches_to_out
@@ -244,7 +233,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 def _tensordot_axes(axes, rank_x: int, rank_y: int) -> tuple[list[int], list[int]]:
     """Return the axes to sum, from a number of them or from one list (or one axis) for each operand."""
     if not has_type(axes, (Sequence, np.ndarray)):
-        count = static_int(axes, "tensordot", "the number of axes")
+        count = promotion.static_int(axes, "tensordot", "the number of axes")
         if not 0 <= count <= min(rank_x, rank_y):
             why = f"axes={count} are not axes of operands with {rank_x} and {rank_y}"
             raise ShapeError("tensordot", why, (), user_line(), "name fewer axes")
@@ -252,7 +241,10 @@ def _tensordot_axes(axes, rank_x: int, rank_y: int) -> tuple[list[int], list[int
     left, right = _axes_of_both(axes)
     if len(left) != len(right):
         raise ArgumentError("tensordot", f"axes={axes}", "names different numbers of axes", "name them in pairs")
-    summed_axes = [axis_of(a, rank_x, "tensordot") for a in left], [axis_of(a, rank_y, "tensordot") for a in right]
+    summed_axes = (
+        [promotion.axis_of(a, rank_x, "tensordot") for a in left],
+        [promotion.axis_of(a, rank_y, "tensordot") for a in right],
+    )
     if any(len(set(group)) != len(group) for group in summed_axes):
         raise ArgumentError("tensordot", f"axes={axes}", "names an axis twice", "name each axis once")
     return summed_axes
@@ -271,7 +263,7 @@ def kron(a: Any, b: Any) -> Any:
     """Return the Kronecker product: `b` multiplied by each element of `a`, as blocks."""
     x, y = in_common_dtype("kron", a, b)
     rank = max(x.ndim, y.ndim)
-    shape_x, shape_y = ((1,) * (rank - len(s)) + s for s in (sizes(x), sizes(y)))
+    shape_x, shape_y = ((1,) * (rank - len(s)) + s for s in (promotion.sizes(x), promotion.sizes(y)))
     product = dot_general(mv.reshape(x, shape_x), mv.reshape(y, shape_y), NO_AXES, NO_AXES)
     product = transpose(product, [a for i in range(rank) for a in (i, rank + i)])
     merged: list[Size] = [m * n for m, n in zip(shape_x, shape_y, strict=True)]
@@ -286,36 +278,34 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     """
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = (asarray(z) for z in (a, b))
+    x, y = (promotion.asarray(z) for z in (a, b))
     _refuse_scalars("cross", x, y)
     parts = []
     for z, vector_axis in ((x, axisa), (y, axisb)):
-        last = mv.move_axes(z, [axis_of(vector_axis, z.ndim, "cross")], [z.ndim - 1])
-        size, ctx = sizes(last)[-1], context_of("cross", x, y)
+        last = mv.move_axes(z, [promotion.axis_of(vector_axis, z.ndim, "cross")], [z.ndim - 1])
+        size, ctx = promotion.sizes(last)[-1], context_of("cross", x, y)
         ctx.require_equal(size, 3, f"the vectors have {size} elements, not 3")
-        last = broadcast_to(last, (*sizes(last)[:-1], 3))
+        last = broadcast_to(last, (*promotion.sizes(last)[:-1], 3))
         parts.append([last[..., i] for i in range(3)])
     (x0, x1, x2), (y0, y1, y2) = parts
     pairs = ((x1, y2, x2, y1), (x2, y0, x0, y2), (x0, y1, x1, y0))
     components = [subtract(multiply(p, q), multiply(r, s)) for p, q, r, s in pairs]
     stacked = mv.concatenate([mv.expand(c, (c.ndim,)) for c in components], components[0].ndim)
-    return mv.move_axes(stacked, [stacked.ndim - 1], [axis_of(axisc, stacked.ndim, "cross")])
+    return mv.move_axes(stacked, [stacked.ndim - 1], [promotion.axis_of(axisc, stacked.ndim, "cross")])
 
 
 Labels = tuple[Any, ...]
 
 
 @writes_out
-def einsum(
-    *operands: Any, out: Any = None, optimize: Any = False, dtype: Any = None, casting: Any = "safe", order: Any = "K"
-) -> Any:
+def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", order="K") -> Any:
     """Return the sum of products over labelled axes, with the equation as a string or as lists of integers.
 
     The sizes of a call choose the contraction path, so `optimize` is ignored for traced operands. So is `order`, since
     values of a program have no memory layout. With traced operands `out` must be traced too.
     """
-    choice_of("einsum", "casting", casting, CASTINGS)
-    choice_of("einsum", "order", order, ORDERS)
+    promotion.choice_of("einsum", "casting", casting, promotion.CASTINGS)
+    promotion.choice_of("einsum", "order", order, promotion.ORDERS)
     equation, arrays = _string_form(operands)
     xs = _cast(as_operands("einsum", *arrays), dtype, casting)
     inputs, output = _parse(equation, [x.ndim for x in xs])
@@ -324,14 +314,14 @@ def einsum(
 
 def _cast(xs: list[Any], dtype, casting: str) -> list[Any]:
     """Return the operands in `dtype`, or in the dtype that they promote to."""
-    target = number_dtype(dtype, "einsum") if dtype is not None else np.result_type(*[x.dtype for x in xs])
-    if target.kind not in NUMERIC:
+    target = promotion.number_dtype(dtype, "einsum") if dtype is not None else np.result_type(*[x.dtype for x in xs])
+    if target.kind not in promotion.NUMERIC:
         raise DTypeError("einsum", f"there are no traced arrays of {target}", "use a dtype of numbers", user_line())
     for i, x in enumerate(xs):
         if not np.can_cast(x.dtype, target, casting):
             why = f"operand {i} is {x.dtype}, which the rule {casting!r} does not cast to {target}"
             raise DTypeError("einsum", why, "convert it with astype, or pass another `casting`", user_line())
-    return [asarray(x, target) for x in xs]
+    return [promotion.asarray(x, target) for x in xs]
 
 
 # -- the equation ------------------------------------------------------------------------------------------------
@@ -400,8 +390,7 @@ def _term(equation: str, term: str, rank: int) -> Labels:
     head, dots, tail = term.partition("...")
     if not all(c in LETTERS for c in head + tail):
         raise _fail(equation, f"has characters that are not labels in {term!r}")
-    spare = rank - len(head) - len(tail)
-    if spare < 0 or (spare > 0 and not dots):
+    if (spare := rank - len(head) - len(tail)) < 0 or (spare > 0 and not dots):
         raise _fail(equation, f"names {len(head + tail)} axes of an operand of rank {rank}")
     return (*head, *range(-spare, 0), *tail)
 
@@ -426,12 +415,12 @@ class _Contraction:
         size_of_label: dict[Any, Size] = {}
         owners: dict[Any, tuple[int, int]] = {}
         for i, (x, labels) in enumerate(self.terms):
-            for axis, (label, size) in enumerate(zip(labels, sizes(x), strict=True)):
+            for axis, (label, size) in enumerate(zip(labels, promotion.sizes(x), strict=True)):
                 axes = OperandAxes(len(self.terms), owners.setdefault(label, (i, axis)), (i, axis))
                 known = size_of_label.get(label)
                 size_of_label[label] = size if known is None else broadcast_size(ctx, known, size, axes)
         for i, (x, labels) in enumerate(self.terms):
-            pairs = list(zip(labels, sizes(x), strict=True))
+            pairs = list(zip(labels, promotion.sizes(x), strict=True))
             ones = [axis for axis, (a, size) in enumerate(pairs) if size == 1 != size_of_label[a] and a in self.output]
             left = tuple([a for axis, a in enumerate(labels) if axis not in ones])
             self.terms[i] = mv.broadcast_to(mv.drop(x, ones), [size_of_label[a] for a in left]), left
@@ -455,7 +444,9 @@ class _Contraction:
         if len(self.terms) < 3:
             return PathChoice(((0, 1),) if len(self.terms) == 2 else (), True)
         ctx = context_of("einsum", *[x for x, _ in self.terms])
-        size_of_label = {a: size for x, labels in self.terms for a, size in zip(labels, sizes(x), strict=True)}
+        size_of_label = {
+            a: size for x, labels in self.terms for a, size in zip(labels, promotion.sizes(x), strict=True)
+        }
         return choose_path(ctx, [labels for _, labels in self.terms], self.output, size_of_label)
 
     def _needed(self, i: int) -> set[Any]:
@@ -506,7 +497,7 @@ def _diagonals(x, labels: Labels) -> tuple[Any, Labels]:
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
-            shape, ctx = sizes(x), context_of("einsum", x)
+            shape, ctx = promotion.sizes(x), context_of("einsum", x)
             m, n = shape[first], shape[second]
             ctx.require_equal(m, n, f"axes of the label {label!r} have sizes {m} and {n}")
             x = _diagonal(x, m, first, second)

@@ -74,8 +74,7 @@ def _same(n: Size, window: Size, stride: Size, lower: bool) -> tuple[Size, Size]
 def _pads(name: str, padding, shape: Sequence[Size], window: Sequence[Size], strides: Sequence[Size]) -> Pads:
     """Return how much of zeros comes before and after each axis; less than none cuts elements off."""
     if isinstance(padding, str):
-        kind = choice_of(name, "padding", padding.upper(), _PADDINGS)
-        if kind == "VALID":
+        if (kind := choice_of(name, "padding", padding.upper(), _PADDINGS)) == "VALID":
             return [(0, 0)] * len(shape)
         return [_same(n, k, s, kind == "SAME_LOWER") for n, k, s in zip(shape, window, strides, strict=True)]
     pairs = list(padding) if has_type(padding, (tuple, list, np.ndarray)) else []
@@ -147,8 +146,7 @@ def _dimension_numbers(name: str, numbers, rank: int) -> ConvDimensionNumbers:
 
 def _share(ctx: ShapeGuardContext, size: Size, groups: Size, role: str) -> Size:
     """Return the size of each group of an axis."""
-    exact = expr.divide_exactly(size, groups)
-    if exact is not None:
+    if (exact := expr.divide_exactly(size, groups)) is not None:
         return exact
     ctx.require(equal(expr.mod(size, groups), 0), f"{size} {role} do not divide into {groups} groups")
     return ctx.scope.normal(expr.floordiv(size, groups))
@@ -237,9 +235,7 @@ def _operand(x, dtype):
     return as_traced(x, dtype) if is_traced(x) else asarray(x, dtype)
 
 
-def conv(
-    lhs: Any, rhs: Any, window_strides: Any, padding: Any, precision: Any = None, preferred_element_type: Any = None
-) -> Any:
+def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None) -> Any:
     """Return the convolution of (examples, features, ...) with a window; see `conv_general_dilated`.
 
     >>> import numpy as np
@@ -353,8 +349,7 @@ def reduce_window(
     [5. 4.]
     """
     name = "reduce_window"
-    how = _COMBINATIONS.get(getattr(computation, "__name__", ""))
-    if how is None:
+    if (how := _COMBINATIONS.get(getattr(computation, "__name__", ""))) is None:
         advice = "pass np.add, np.mean, np.maximum or np.minimum, or reduce sliding_window_view"
         raise ArgumentError(name, f"computation={computation!r}", "has no rule for windows", advice)
     x = _operand(operand, None)

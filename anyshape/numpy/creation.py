@@ -50,9 +50,7 @@ _EXACT = 1024  # steps are fractions with numerator and denominator up to this, 
 
 
 @makes_array
-def asarray(
-    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None, like: Any = None
-) -> Any:
+def asarray(a, dtype=None, order=None, *, device=None, copy: bool | None = None, like=None) -> Any:
     """Return `a` as an array of its own dtype or of `dtype`.
 
     Nested lists may hold traced arrays, which are stacked. For traced arrays `order`, `device` and `like` have no
@@ -78,9 +76,7 @@ def array(
 
 
 @makes_array
-def asanyarray(
-    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None, like: Any = None
-) -> Any:
+def asanyarray(a, dtype=None, order=None, *, device=None, copy: bool | None = None, like=None) -> Any:
     """Return `a` as an array of its own dtype or of `dtype`; NumPy's subclasses pass through.
 
     For traced arrays `order`, `device` and `like` have no effect.
@@ -130,9 +126,7 @@ def _filled(shape, value, dtype: np.dtype):
 
 
 @makes_array
-def full(
-    shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
-) -> Any:
+def full(shape, fill_value, dtype=None, order: str = "C", *, device=None, like=None) -> Any:
     """Return an array of a shape filled with a value.
 
     Sizes may be symbolic and the value may be traced; it broadcasts to the shape. The dtype is `dtype` or that of the
@@ -147,8 +141,7 @@ def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
 
     The dtype is float64 by default. For symbolic sizes `order`, `device` and `like` have no effect.
     """
-    dtype = float if dtype is None else dtype
-    return _filled(shape, 0, number_dtype(dtype, "zeros"))
+    return _filled(shape, 0, number_dtype(float if dtype is None else dtype, "zeros"))
 
 
 @makes_array
@@ -157,8 +150,7 @@ def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None,
 
     The dtype is float64 by default. For symbolic sizes `order`, `device` and `like` have no effect.
     """
-    dtype = float if dtype is None else dtype
-    return _filled(shape, 1, number_dtype(dtype, "ones"))
+    return _filled(shape, 1, number_dtype(float if dtype is None else dtype, "ones"))
 
 
 @makes_array
@@ -192,9 +184,7 @@ def full_like(
 
 
 @makes_array
-def zeros_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
-) -> Any:
+def zeros_like(a, dtype=None, order: str = "K", subok: bool = True, shape=None, *, device=None) -> Any:
     """Return an array of zeros with the shape and dtype of `a` unless `shape` and `dtype` differ.
 
     For traced arrays `order`, `subok` and `device` have no effect.
@@ -203,9 +193,7 @@ def zeros_like(
 
 
 @makes_array
-def ones_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
-) -> Any:
+def ones_like(a, dtype=None, order: str = "K", subok: bool = True, shape=None, *, device=None) -> Any:
     """Return an array of ones with the shape and dtype of `a` unless `shape` and `dtype` differ.
 
     For traced arrays `order`, `subok` and `device` have no effect.
@@ -214,9 +202,7 @@ def ones_like(
 
 
 @makes_array
-def empty_like(
-    prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
-) -> Any:
+def empty_like(prototype, dtype=None, order: str = "K", subok: bool = True, shape=None, *, device=None) -> Any:
     """Return an array with the shape and dtype of `prototype` unless `shape` and `dtype` differ.
 
     In a program it holds zeros, and `order`, `subok` and `device` have no effect.
@@ -230,8 +216,7 @@ def empty_like(
 def _exact(x, function: str) -> Size | float:
     """Return a bound of a range as a size, or as a float if it is a fraction."""
     if has_type(x, (float, np.floating)):
-        fraction = _fraction(x)
-        if fraction is not None:
+        if (fraction := _fraction(x)) is not None:
             return fraction
     elif has_type(x, (int, np.integer, SymbolicSize)):
         return size_of(x)
@@ -248,9 +233,7 @@ def _fraction(x) -> int | float | None:
     return numerator if denominator == 1 else float(x)
 
 
-def arange(
-    start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None, like: Any = None
-) -> Any:
+def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None) -> Any:
     """Return the numbers from `start` to before `stop`, `step` apart; one argument counts from 0.
 
     Bounds and step may be symbolic sizes, or traced scalars, which give a new symbolic size. Next to symbolic ones,
@@ -278,8 +261,7 @@ def _range(start, stop, step, target: np.dtype):
     if any(isinstance(x, Traced) for x in bounds):
         return _value_range(start, stop, step, target)
     first, last, by = (_exact(x, "arange") for x in bounds)
-    count = _range_length(first, last, by)
-    values = cr.iota(count, target)
+    values = cr.iota(_range_length(first, last, by), target)
     scaled = values if is_int(by, 1) else values * _scalar(by, target)
     return scaled if is_int(first, 0) else scaled + _scalar(first, target)
 
@@ -435,9 +417,7 @@ class _LikeNumPy(type):
 class ndarray(np.ndarray, metaclass=_LikeNumPy):
     """NumPy's array. Its constructor makes arrays that can be assigned to, as `empty` does."""
 
-    def __new__(
-        cls, shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0, strides: Any = None, order: Any = None
-    ) -> Any:
+    def __new__(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None) -> Any:
         """Return an array of a shape; one over a buffer, or with strides, is NumPy's own."""
         if cls is not ndarray:
             return super().__new__(cls, shape, dtype, buffer, offset, strides, order)

@@ -15,17 +15,8 @@ from anyshape.numpy.elementwise import equal, logical_not, not_equal
 from anyshape.numpy.indexing import getitem
 from anyshape.numpy.matrices import concatenate, stack
 from anyshape.numpy.movement import along_axis, ravel
+from anyshape.numpy.operands import promotion
 from anyshape.numpy.operands.memory import writes_out
-from anyshape.numpy.operands.promotion import (
-    as_traced,
-    axes_of,
-    axis_of,
-    choice_of,
-    flag_of,
-    new_shape,
-    refuse_kinds,
-    sizes,
-)
 from anyshape.numpy.operands.reduction_args import makes_array
 from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
@@ -47,7 +38,7 @@ def nonzero(a: Any) -> Any:
 
     For a traced array their length is a new symbolic size.
     """
-    return dy.nonzero(as_traced(a))
+    return dy.nonzero(promotion.as_traced(a))
 
 
 def flatnonzero(a: Any) -> Any:
@@ -63,7 +54,7 @@ def argwhere(a: Any) -> Any:
 
     For a traced array the number of rows is a new symbolic size. A scalar has one row without elements, or none.
     """
-    x = as_traced(a)
+    x = promotion.as_traced(a)
     return stack(dy.nonzero(x), 1) if x.meta.rank else argwhere(x[None])[:, :0]
 
 
@@ -73,7 +64,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 
     For traced arguments the axis gets a new symbolic size, and `out` must be traced too.
     """
-    chosen = as_traced(asarray(condition))
+    chosen = promotion.as_traced(asarray(condition))
     if chosen.meta.rank != 1:
         raise context_of("compress", chosen).fail("the condition must have one axis")
     x, chosen_axis = along_axis("compress", a, axis)
@@ -85,7 +76,7 @@ def extract(condition: Any, arr: Any) -> Any:
 
     For traced arguments their number is a new symbolic size.
     """
-    return ix.take(ravel(arr), dy.nonzero(ravel(as_traced(asarray(condition))))[0])
+    return ix.take(ravel(arr), dy.nonzero(ravel(promotion.as_traced(asarray(condition))))[0])
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
@@ -95,12 +86,12 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """
     if not isinstance(trim, str) or set(trim.lower()) - {*"fb"}:
         raise ArgumentError("trim_zeros", f"trim={trim!r}", "has other letters than f and b", "write 'f', 'b' or 'fb'")
-    x = as_traced(filt)
-    if not axes_of(axis, x.meta.rank, "trim_zeros"):
+    x = promotion.as_traced(filt)
+    if not promotion.axes_of(axis, x.meta.rank, "trim_zeros"):
         return x
     if x.meta.rank != 1:
         raise UnsupportedFunctionError("trim_zeros", f"an array {x.meta}", "ravel it first", user_line())
-    (n,) = sizes(x)
+    (n,) = promotion.sizes(x)
     position, filled = cr.iota(n), not_equal(x, 0)
     whole = cr.size_value(n)
     first = rd.reduce_min(ew.select(filled, position, mv.broadcast_to(whole, (n,))), (0,), empty=True)
@@ -149,12 +140,12 @@ def unique(
     For a traced array the number of distinct elements is a new symbolic size, and derivatives flow to the first
     occurrence of each. The result is sorted even with sorted=False.
     """
-    flag_of("unique", "sorted", sorted)
-    x = ravel(ar) if axis is None else as_traced(ar)
-    along = axis_of(0 if axis is None else axis, x.meta.rank, "unique")
+    promotion.flag_of("unique", "sorted", sorted)
+    x = ravel(ar) if axis is None else promotion.as_traced(ar)
+    along = promotion.axis_of(0 if axis is None else axis, x.meta.rank, "unique")
     first_index, inverse, counts = dy.unique(x, along, equal_nan=bool(equal_nan))
     if axis is None:
-        inverse = mv.reshape(inverse, sizes(as_traced(ar)))
+        inverse = mv.reshape(inverse, promotion.sizes(promotion.as_traced(ar)))
     chosen = [(return_index, first_index), (return_inverse, inverse), (return_counts, counts)]
     results = (ix.take(x, first_index, along), *[value for wanted, value in chosen if wanted])
     return results if len(results) > 1 else results[0]
@@ -193,17 +184,15 @@ def unique_all(x: Any) -> Any:
 
 
 @makes_array
-def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
-) -> Any:
+def isin(element, test_elements, assume_unique: bool = False, invert: bool = False, *, kind=None) -> Any:
     """Return whether each element occurs in `test_elements`, as booleans in the shape of `element`.
 
     `invert` negates the result. For traced arguments `assume_unique` and `kind` have no effect.
     """
-    choice_of("isin", "kind", kind, (None, "sort", "table"))
+    promotion.choice_of("isin", "kind", kind, (None, "sort", "table"))
     dtype = np.result_type(asarray(element).dtype, asarray(test_elements).dtype)
-    x, ordered = as_traced(element, dtype), rd.sort(ravel(as_traced(test_elements, dtype)), 0)
-    count = mv.broadcast_to(cr.size_value(sizes(ordered)[0]), sizes(x))
+    x, ordered = promotion.as_traced(element, dtype), rd.sort(ravel(promotion.as_traced(test_elements, dtype)), 0)
+    count = mv.broadcast_to(cr.size_value(promotion.sizes(ordered)[0]), promotion.sizes(x))
     position = rd.searchsorted(ordered, x, "left")
     padded = mv.concatenate([ordered, cr.full((1,), 0, dtype)], 0)
     is_member = ew.logical_and(ew.lt(position, count), equal(ix.take(padded, position), x))
@@ -237,7 +226,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     if not return_indices:
         return common
     mine = compress(repeated, getitem(order, slice(None, -1)))
-    theirs = ew.sub(compress(repeated, getitem(order, slice(1, None))), cr.size_value(sizes(x)[0]))
+    theirs = ew.sub(compress(repeated, getitem(order, slice(1, None))), cr.size_value(promotion.sizes(x)[0]))
     return (common, *[p if f is None else ix.take(f, p) for p, f in ((mine, first), (theirs, second))])
 
 
@@ -259,7 +248,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     For traced arguments the number of bins is a new symbolic size of at least `minlength`, and sums of weights are
     float64. A negative element is a CheckError of the run.
     """
-    index = as_traced(asarray(x))
+    index = promotion.as_traced(asarray(x))
     ctx = context_of("bincount", index)
     if index.meta.rank != 1:
         raise ctx.fail("an array with one axis is needed")
@@ -268,16 +257,17 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     index = ew.convert(index, _POSITION)
     if index.dtype.kind == "i":
         check(ew.ge(index, ew.lift(0, index)), "bincount: an element cannot be negative")
-    (least,) = new_shape(minlength, "bincount")
-    largest = rd.reduce_max(index, (0,), empty=True)
-    size = expr.maximum(dy.count_beyond(largest), least)
+    (least,) = promotion.new_shape(minlength, "bincount")
+    size = expr.maximum(dy.count_beyond(rd.reduce_max(index, (0,), empty=True)), least)
     if weights is not None:
-        refuse_kinds("bincount", as_traced(asarray(weights)), "c")
-    each = ew.lift(1, index) if weights is None else as_traced(weights, np.float64)
+        promotion.refuse_kinds("bincount", promotion.as_traced(asarray(weights)), "c")
+    each = ew.lift(1, index) if weights is None else promotion.as_traced(weights, np.float64)
     if weights is not None:
         if each.meta.rank != 1:
             raise ctx.fail("weights with one axis are needed")
-        ctx.require_equal(sizes(each)[0], sizes(index)[0], "the weights and the list have different lengths")
+        ctx.require_equal(
+            promotion.sizes(each)[0], promotion.sizes(index)[0], "the weights and the list have different lengths"
+        )
     return ix.put_add(each, index, size)
 
 
@@ -290,7 +280,7 @@ def top_k(x: Any, k: Any) -> tuple[Any, Any]:
     Equal elements keep their order; NaN counts as the largest. k may be an int, a size, or an integer scalar of the
     program. NumPy has no such function.
     """
-    array = x if isinstance(x, Traced) else as_traced(asarray(x))
+    array = x if isinstance(x, Traced) else promotion.as_traced(asarray(x))
     return dy.top_k(array, k)
 
 

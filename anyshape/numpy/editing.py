@@ -102,8 +102,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     """
     x, along = _edited("delete", arr, axis)
     size = sizes(x)[along]
-    position = _single("delete", obj, size, 0)
-    if position is not None:
+    if (position := _single("delete", obj, size, 0)) is not None:
         after = expr.add(position, 1)
         parts = [slice_axis(x, along, 0, position), slice_axis(x, along, after, expr.sub(size, after))]
         return mv.concatenate(parts, along)
@@ -366,9 +365,7 @@ def _resized(x, shape):
     return mv.reshape(ix.take(flat, ew.remainder(position, by), 0), target)
 
 
-def sliding_window_view(
-    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
-) -> Any:
+def sliding_window_view(x, window_shape, axis=None, *, subok: bool = False, writeable: bool = False) -> Any:
     """Return all windows of a shape into an array, whose axes come last; sizes may be symbolic.
 
     `axis` names the axes that the window slides along, by default all. In a program the windows are a read-only view:
@@ -392,9 +389,7 @@ def sliding_window_view(
     return mv.viewed(array.unshared(), base, read, None, ("sliding_window_view", lengths, tuple(axes)))
 
 
-def as_strided(
-    x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True, **options: Any
-) -> Any:
+def as_strided(x, shape=None, strides=None, subok: bool = False, writeable: bool = True, **options) -> Any:
     """Return the elements of an array, in C order, at steps in bytes along new axes; sizes may be symbolic.
 
     A traced array has no gaps, and its first element is the first one of the result. Sizes and steps that would read

@@ -15,20 +15,8 @@ import numpy as np
 
 from anyshape.errors import DTypeError
 from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.numpy.operands import promotion
 from anyshape.numpy.operands.memory import makes_copy, owned, stretches_to_out
-from anyshape.numpy.operands.promotion import (
-    NUMERIC,
-    asarray,
-    cast_operand,
-    is_weak,
-    loop_dtypes,
-    number_dtype,
-    promoted,
-    refuse_kinds,
-    result_type,
-    sizes,
-    static_int,
-)
 from anyshape.numpy.operands.reduction_args import keeps_class, keeps_number
 from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, of_ufunc, stands_for, ufunc_doc
 from anyshape.numpy.serve import serve
@@ -80,7 +68,7 @@ def _literal(x):
     """Return the Python number that x is known to be while tracing, or None."""
     if has_type(x, (bool, int, float, complex)) and not has_type(x, np.generic):
         return x
-    if has_type(x, (np.ndarray, np.generic)) and np.ndim(x) == 0 and x.dtype.kind in NUMERIC:
+    if has_type(x, (np.ndarray, np.generic)) and np.ndim(x) == 0 and x.dtype.kind in promotion.NUMERIC:
         return x.item()
     return None
 
@@ -90,16 +78,13 @@ def _power(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]):
     if has_out(ufunc, args, options):
         return ufunc(*args, **options)  # by NumPy's protocol, which writes the result
     chosen = check_options(ufunc, args, options)
-    exponent = _literal(args[1])
-    if exponent is None or has_type(exponent, complex) or not _is_finite(exponent):
-        return ew.power(*promoted(ufunc, *args, **chosen))
-    target = loop_dtypes(ufunc, *args, **chosen)[0]
-    if target.kind in "iu":
-        exponent = int(target.type(int(exponent)))
-        if exponent < 0:
-            why, advice = "integers to negative integer powers are not integers", "use a float exponent"
-            raise DTypeError(ufunc.__name__, why, advice, user_line())
-    return ew.power_by(cast_operand(args[0], target), exponent)
+    if (exponent := _literal(args[1])) is None or has_type(exponent, complex) or not _is_finite(exponent):
+        return ew.power(*promotion.promoted(ufunc, *args, **chosen))
+    target = promotion.loop_dtypes(ufunc, *args, **chosen)[0]
+    if target.kind in "iu" and (exponent := int(target.type(int(exponent)))) < 0:
+        why, advice = "integers to negative integer powers are not integers", "use a float exponent"
+        raise DTypeError(ufunc.__name__, why, advice, user_line())
+    return ew.power_by(promotion.cast_operand(args[0], target), exponent)
 
 
 @stands_for(np.power)
@@ -205,11 +190,11 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     The result has the shape of `a`; its dtype follows `numpy.round`. `decimals` is an int known while tracing, and a
     negative one rounds to tens, hundreds and so on. With traced operands `out` must be traced too.
     """
-    digits = static_int(decimals, "round", "the number of decimals")
-    x = asarray(a, function="round")
+    digits = promotion.static_int(decimals, "round", "the number of decimals")
+    x = promotion.asarray(a, function="round")
     if x.dtype.kind in "iu":
         return ew.round(x, min(digits, 0))
-    return rint(x) if digits == 0 else ew.round(refuse_kinds("round", x, "b"), digits)
+    return rint(x) if digits == 0 else ew.round(promotion.refuse_kinds("round", x, "b"), digits)
 
 
 around = round
@@ -238,9 +223,9 @@ def _comparison(ufunc: np.ufunc, apply: Callable[..., Any], compare: Callable[..
         if len(args) == 2:
             x, y = args
             if exceeds_dtype(y, x):
-                return full(sizes(asarray(x)), compare(0, y), bool)
+                return full(promotion.sizes(promotion.asarray(x)), compare(0, y), bool)
             if exceeds_dtype(x, y):
-                return full(sizes(asarray(y)), compare(x, 0), bool)
+                return full(promotion.sizes(promotion.asarray(y)), compare(x, 0), bool)
         return general(*args, **options)
 
     return Ufunc(ufunc, function, ufunc_doc(ufunc, summary), __name__)
@@ -248,9 +233,9 @@ def _comparison(ufunc: np.ufunc, apply: Callable[..., Any], compare: Callable[..
 
 def exceeds_dtype(number: Any, x: Any) -> bool:
     """Return whether a number is a Python int that the integer dtype of x cannot hold."""
-    if type(number) is not int or (is_weak(x) and not isinstance(x, Traced)):
+    if type(number) is not int or (promotion.is_weak(x) and not isinstance(x, Traced)):
         return False
-    dtype = result_type(x)
+    dtype = promotion.result_type(x)
     return dtype.kind in "iu" and not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max
 
 
@@ -283,7 +268,7 @@ bitwise_count: Ufunc = _function("bitwise_count", "Return the number of bits set
 
 def _equals_infinity(name: str, x, infinity: float):
     """Return where x equals an infinity; nowhere if its dtype holds none."""
-    x = asarray(x, function=name)
+    x = promotion.asarray(x, function=name)
     if x.dtype.kind == "c":
         raise DTypeError(name, f"a {x.dtype} infinity has no sign", "take x.real or x.imag", user_line())
     return ew.eq(x, ew.lift(infinity, x)) if x.dtype.kind == "f" else ew.ne(x, x)
@@ -313,7 +298,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     The arguments broadcast. Equal infinities are close; NaNs are close to each other if `equal_nan`.
     """
     y = _inexact_operand(b)
-    difference = ew.gap(*promoted(np.subtract, a, y))
+    difference = ew.gap(*promotion.promoted(np.subtract, a, y))
     near = less_equal(absolute(difference), add(atol, multiply(rtol, absolute(y))))
     result = logical_or(logical_and(near, isfinite(y)), equal(a, y))
     return logical_or(result, logical_and(isnan(a), isnan(y))) if equal_nan else result
@@ -321,9 +306,8 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 def _inexact_operand(b):
     """Return an operand as floats or complex numbers; a known Python number stays one."""
-    number = _literal(b)
-    if number is None:
-        return cast_operand(b, result_type(b, 1.0), "isclose")
+    if (number := _literal(b)) is None:
+        return promotion.cast_operand(b, promotion.result_type(b, 1.0), "isclose")
     return number if number.imag else float(number.real)
 
 
@@ -342,13 +326,13 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 @keeps_number
 def real(val: Any) -> Any:
     """Return the real part of `val`, in its shape; real arrays are returned as they are."""
-    return ew.real(asarray(val))
+    return ew.real(promotion.asarray(val))
 
 
 @keeps_number
 def imag(val: Any) -> Any:
     """Return the imaginary part of `val`, in its shape; that of a real array is 0."""
-    return ew.imag(asarray(val))
+    return ew.imag(promotion.asarray(val))
 
 
 conjugate: Ufunc = _function("conjugate", "Return the complex conjugate of x.", ew.conj)
@@ -360,7 +344,7 @@ def angle(z: Any, deg: bool = False) -> Any:
 
     The result is real, in the shape of z, in radians or with `deg` in degrees.
     """
-    z = asarray(z)
+    z = promotion.asarray(z)
     if z.dtype.kind == "b":
         z = ew.convert(z, np.dtype(float))
     radians = arctan2(ew.imag(z), ew.real(z))
@@ -379,7 +363,7 @@ def iscomplex(x: Any) -> Any:
 
 def iscomplexobj(x: Any) -> bool:
     """Return whether the dtype of x is complex, a Python bool for traced arrays too."""
-    return result_type(x).kind == "c"
+    return promotion.result_type(x).kind == "c"
 
 
 def isrealobj(x: Any) -> bool:
@@ -397,11 +381,11 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     A traced array converts to bool, integer, float and complex dtypes; others raise DTypeError. A cast from complex to
     real warns with NumPy's ComplexWarning while tracing. `copy` and `device` have no effect on traced arrays.
     """
-    target = number_dtype(dtype, "astype")
-    if asarray(x).dtype.kind == "c" and target.kind not in "cb":
+    target = promotion.number_dtype(dtype, "astype")
+    if promotion.asarray(x).dtype.kind == "c" and target.kind not in "cb":
         text = "Casting complex values to real discards the imaginary part"
         warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=2)
-    result = cast_operand(x, target, "astype")
+    result = promotion.cast_operand(x, target, "astype")
     return owned(result, x) if copy else result
 
 

@@ -175,8 +175,7 @@ def _stated(n):
 def _several(name: str, a, s, axes, norm, inverse: bool):
     """Return the transform along axes, the last axis first."""
     x = as_traced(a)
-    steps = steps_of(name, x, s, axes)
-    for n, axis in reversed(steps):
+    for n, axis in reversed(steps_of(name, x, s, axes)):
         x = _transformed(name, x, n, axis, norm, inverse)
     return x
 

@@ -64,8 +64,7 @@ def _bits(fold: Callable[[Any, Axes], Any]) -> Callable[[Any, Axes], Any]:
         places = np.arange(8 * x.dtype.itemsize, dtype=x.dtype)
         bit = np.left_shift(np.ones_like(places), places)
         set_bits = ew.ne(mv.expand(x, (x.ndim,)) & bit, np.zeros_like(bit))
-        result = fold(set_bits, axes)
-        return reduction.sum(ew.convert(result, x.dtype) * bit, -1, dtype=x.dtype)
+        return reduction.sum(ew.convert(fold(set_bits, axes), x.dtype) * bit, -1, dtype=x.dtype)
 
     return combined
 

@@ -65,8 +65,7 @@ class _Conditions(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.AST:
         """Change a test whose statement raises."""
         self.generic_visit(node)
-        last = node.body[-1]
-        if isinstance(last, ast.Raise):
+        if isinstance(last := node.body[-1], ast.Raise):
             text = last.exc.args[0] if isinstance(last.exc, ast.Call) and last.exc.args else node.test
             text = node.test if isinstance(text, ast.Name) else text
             message = ast.Constant(f"{self._name}: {ast.unparse(text).strip('f' + chr(34) + chr(39))}")
@@ -120,8 +119,7 @@ def _either(*tests: Callable[[], Any]) -> Any:
     """Return whether one of some tests holds; tests behind one that is known to hold are not asked."""
     result: Any = False
     for test in tests:
-        value = test()
-        if isinstance(value, Traced):
+        if isinstance(value := test(), Traced):
             result = value | result
         elif value:
             return True
@@ -174,8 +172,7 @@ class Bound:
         self._source, self._instance = source, instance
 
     def __getattr__(self, name: str) -> Any:
-        member = getattr(type(self._instance), name, None)
-        value = getattr(self._instance, name)
+        member, value = getattr(type(self._instance), name, None), getattr(self._instance, name)
         if isinstance(member, types.FunctionType):
             value = types.MethodType(self._source.copy(member), self)
         self.__dict__[name] = value

@@ -13,19 +13,8 @@ from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import creation, dynamic, elementwise, matrices, movement, special
+from anyshape.numpy.operands import promotion
 from anyshape.numpy.operands.concrete import plain, wrapped
-from anyshape.numpy.operands.promotion import (
-    as_traced,
-    cast_operand,
-    is_traced,
-    is_weak,
-    number_dtype,
-    refuse_kinds,
-    result_type,
-    size_of,
-    sizes,
-    static_int,
-)
 from anyshape.numpy.operands.ufuncs import publish
 from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
@@ -43,7 +32,7 @@ _FLOAT = np.dtype(np.float64)
 
 def _count(M) -> Size:
     """Return a number of points as a size, 0 if it is negative."""
-    return dy.size_from_count(M) if isinstance(M, Traced) else expr.maximum(size_of(M), 0)
+    return dy.size_from_count(M) if isinstance(M, Traced) else expr.maximum(promotion.size_of(M), 0)
 
 
 def _centered(M) -> tuple[Any, Any]:
@@ -57,12 +46,8 @@ def _centered(M) -> tuple[Any, Any]:
 
 def _window(name: str, summary: str, formula: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """Build a window from its formula in the centered points and their largest one."""
-
-    def function(M):
-        return formula(*_centered(M))
-
     doc = f"{summary}\n\nThe number of points may be symbolic; none or fewer give an empty vector."
-    return publish(function, name, __name__, doc)
+    return publish(lambda M: formula(*_centered(M)), name, __name__, doc)
 
 
 def _blackman(n, width):
@@ -87,8 +72,8 @@ bartlett: Callable[..., Any] = _window(
 def kaiser(M: Any, beta: Any) -> Any:
     """Return the Kaiser window of M points with the shape `beta`; M may be symbolic and `beta` traced."""
     n, width = _centered(M)
-    refuse_kinds("kaiser", as_traced(beta), "c")
-    beta = as_traced(beta, _FLOAT)
+    promotion.refuse_kinds("kaiser", promotion.as_traced(beta), "c")
+    beta = promotion.as_traced(beta, _FLOAT)
     if beta.ndim:
         raise ArgumentError("kaiser", "beta", "is an array", "pass one number")
     return special.numpy_i0(beta * elementwise.sqrt(1 - (n / width) ** 2.0)) / special.numpy_i0(beta)
@@ -97,17 +82,15 @@ def kaiser(M: Any, beta: Any) -> Any:
 # -- sequences ---------------------------------------------------------------------------------------------------
 
 
-def logspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
-) -> Any:
+def logspace(start, stop, num=50, endpoint: bool = True, base=10.0, dtype=None, axis: int = 0) -> Any:
     """Return `num` powers of `base`, with exponents evenly spaced from `start` to `stop`, along a new axis.
 
     Bounds and base may be traced, and `num` symbolic.
     """
-    if as_traced(base).ndim:
+    if promotion.as_traced(base).ndim:
         raise ArgumentError("logspace", "base", "is an array", "pass one number")
     powers = elementwise.power(base, creation.linspace(start, stop, num, endpoint, axis=axis))
-    return powers if dtype is None else ew.convert(powers, number_dtype(dtype, "logspace"))
+    return powers if dtype is None else ew.convert(powers, promotion.number_dtype(dtype, "logspace"))
 
 
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
@@ -115,21 +98,21 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
 
     Bounds may be traced, and `num` symbolic. A bound of 0 is a CheckError of the run.
     """
-    target = np.result_type(result_type(start, stop), np.zeros((), dtype), 0.0)
-    first, last = movement.broadcast_arrays(as_traced(start, target), as_traced(stop, target))
+    target = np.result_type(promotion.result_type(start, stop), np.zeros((), dtype), 0.0)
+    first, last = movement.broadcast_arrays(promotion.as_traced(start, target), promotion.as_traced(stop, target))
     for bound in (first, last):
         check(ew.ne(bound, ew.lift(0, bound)), "geomspace: a geometric sequence cannot include zero")
     sign = elementwise.sign(first)
     first, last = first / sign, last / sign
     powers = logspace(elementwise.log10(first), elementwise.log10(last), num, endpoint)
-    count = sizes(powers)[0]
-    position = mv.broadcast_in_dim(cr.iota(count), sizes(powers), (0,))
-    powers = ew.select(ew.eq(position, ew.lift(0, position)), mv.broadcast_to(first, sizes(powers)), powers)
+    count = promotion.sizes(powers)[0]
+    position = mv.broadcast_in_dim(cr.iota(count), promotion.sizes(powers), (0,))
+    powers = ew.select(ew.eq(position, ew.lift(0, position)), mv.broadcast_to(first, promotion.sizes(powers)), powers)
     if endpoint:
-        end = mv.broadcast_to(cr.size_value(expr.maximum(expr.sub(count, 1), 1)), sizes(powers))
-        powers = ew.select(ew.eq(position, end), mv.broadcast_to(last, sizes(powers)), powers)
+        end = mv.broadcast_to(cr.size_value(expr.maximum(expr.sub(count, 1), 1)), promotion.sizes(powers))
+        powers = ew.select(ew.eq(position, end), mv.broadcast_to(last, promotion.sizes(powers)), powers)
     result = movement.moveaxis(powers * sign, 0, axis)
-    return result if dtype is None else ew.convert(result, number_dtype(dtype, "geomspace"))
+    return result if dtype is None else ew.convert(result, promotion.number_dtype(dtype, "geomspace"))
 
 
 # -- indices -----------------------------------------------------------------------------------------------------
@@ -137,16 +120,16 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
 
 def diag_indices(n: Any, ndim: Any = 2) -> Any:
     """Return the indices of the diagonal of an array of `ndim` axes of size n, which may be symbolic."""
-    return (creation.arange(n),) * static_int(ndim, "diag_indices", "ndim")
+    return (creation.arange(n),) * promotion.static_int(ndim, "diag_indices", "ndim")
 
 
 def diag_indices_from(arr: Any) -> Any:
     """Return the indices of the diagonal of an array of two axes or more, which have equal sizes."""
-    x = as_traced(arr)
+    x = promotion.as_traced(arr)
     ctx = context_of("diag_indices_from", x)
     if x.ndim < 2:
         raise ctx.fail("an array of two axes or more is needed")
-    first, *others = sizes(x)
+    first, *others = promotion.sizes(x)
     for size in others:
         ctx.require_equal(first, size, f"axes have sizes {first} and {size}")
     return (cr.iota(first),) * x.ndim
@@ -174,7 +157,7 @@ def _matrix_shape(name: str, arr):
     """Return the shape of a matrix."""
     if isinstance(arr, (list, tuple)):
         raise ArgumentError(name, "arr", "is a list", "pass an array")
-    x = as_traced(arr)
+    x = promotion.as_traced(arr)
     if x.ndim != 2:
         raise context_of(name, x).fail("a matrix is needed")
     return x.shape
@@ -192,9 +175,7 @@ def triu_indices_from(arr: Any, k: Any = 0) -> Any:
     return triu_indices(rows, k, columns)
 
 
-def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
-) -> Any:
+def fromfunction(function: Callable[..., Any], shape, *, dtype=float, like=None, **kwargs) -> Any:
     """Return the value of a function of the indices of a grid, one array for each axis; sizes may be symbolic."""
     return function(*creation.indices(shape, dtype), **kwargs)
 
@@ -203,7 +184,7 @@ def _is_traced(key) -> bool:
     """Return whether a key, or a bound or step of a slice in it, belongs to a program."""
     parts = key if isinstance(key, tuple) else (key,)
     bounds = [b for part in parts if isinstance(part, slice) for b in (part.start, part.stop, part.step)]
-    return is_traced(*[part for part in parts if not isinstance(part, slice)], *bounds)
+    return promotion.is_traced(*[part for part in parts if not isinstance(part, slice)], *bounds)
 
 
 def _line(name: str, part: slice):
@@ -229,8 +210,8 @@ class Grid:
         if not isinstance(key, tuple):
             return _line(self._name, key)
         lines = [_line(self._name, part) for part in key]
-        dtype = result_type(*lines)
-        lines = [ew.convert(as_traced(line), dtype) for line in lines]
+        dtype = promotion.result_type(*lines)
+        lines = [ew.convert(promotion.as_traced(line), dtype) for line in lines]
         grid = creation.meshgrid(*lines, sparse=self._sparse, indexing="ij")
         return grid if self._sparse else matrices.stack(grid)
 
@@ -253,9 +234,9 @@ class Joined:
         if isinstance(parts[0], str):
             axis, rank, start = self._stated(parts.pop(0))
         arrays = [self._member(part, rank, start) for part in parts]
-        kinds = [part if is_weak(part) else x.dtype for part, x in zip(parts, arrays, strict=True)]
-        dtype = result_type(*kinds)
-        return matrices.concatenate([cast_operand(x, dtype) for x in arrays], axis)
+        kinds = [part if promotion.is_weak(part) else x.dtype for part, x in zip(parts, arrays, strict=True)]
+        dtype = promotion.result_type(*kinds)
+        return matrices.concatenate([promotion.cast_operand(x, dtype) for x in arrays], axis)
 
     def _stated(self, text: str) -> tuple[int, int, int]:
         """Return the axis to join along, the least number of axes, and where own axes begin."""
@@ -277,9 +258,9 @@ class Joined:
         if isinstance(part, slice):
             line = creation.array(_line(self._name, part), ndmin=rank)
             return line if rank < 2 or start == -1 else movement.swapaxes(line, -1, start)
-        own = as_traced(part).ndim
-        x = as_traced(creation.array(as_traced(part), ndmin=rank))
-        if is_weak(part) or start == -1 or own >= rank:
+        own = promotion.as_traced(part).ndim
+        x = promotion.as_traced(creation.array(promotion.as_traced(part), ndmin=rank))
+        if promotion.is_weak(part) or start == -1 or own >= rank:
             return x
         added = rank - own
         first = start if start >= 0 else start + added + 1

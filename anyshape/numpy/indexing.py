@@ -55,13 +55,8 @@ def _part(x, keys: tuple[Any, ...]):
         return owned(part)
     if not key.indices or not all(isinstance(i, Traced) and not i.is_array for i in key.indices.values()):
         return part
-    return mv.viewed(
-        part.unshared(),
-        x,
-        lambda base: Key(base, keys).read().unshared(),
-        lambda base, new: Indexed(base, keys).set(new),
-        ("getitem", *map(_identity, keys)),
-    )
+    read, write = lambda base: Key(base, keys).read().unshared(), lambda base, new: Indexed(base, keys).set(new)
+    return mv.viewed(part.unshared(), x, read, write, ("getitem", *map(_identity, keys)))
 
 
 def _identity(item):
@@ -197,8 +192,7 @@ def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = np._NoValue, append:
         raise context_of("diff", x).fail("an axis and an order that is not negative are needed")
     diff_axis = axis_of(axis, x.meta.rank, "diff")
     ends = [_end(v, x, diff_axis) for v in (prepend, append)]
-    parts = [*ends[:1], x, *ends[1:]]
-    x = concatenate([p for p in parts if p is not None], diff_axis)
+    x = concatenate([p for p in [*ends[:1], x, *ends[1:]] if p is not None], diff_axis)
     for _ in range(n):
         size = expr.maximum(sizes(x)[diff_axis] - 1, 0)
         first = slice_axis(x, diff_axis, 0, size)
@@ -233,8 +227,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """
     x = refuse_kinds("ediff1d", ravel(ary), "b", "convert it with astype(int)")
     ends = [None if v is None else ravel(_of_same_kind("ediff1d", v, x.dtype)) for v in (to_begin, to_end)]
-    parts = [ends[0], diff(x), ends[1]]
-    return concatenate([p for p in parts if p is not None])
+    return concatenate([p for p in [ends[0], diff(x), ends[1]] if p is not None])
 
 
 def ix_(*args: Any) -> Any:

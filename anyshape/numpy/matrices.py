@@ -15,20 +15,8 @@ from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.movement import atleast_1d, atleast_2d, atleast_3d, ravel, slice_axis
+from anyshape.numpy.operands import promotion
 from anyshape.numpy.operands.memory import makes_copy, writes_out
-from anyshape.numpy.operands.promotion import (
-    CASTINGS,
-    as_traced,
-    axis_of,
-    cast_operand,
-    choice_of,
-    is_traced,
-    new_size,
-    number_dtype,
-    size_of,
-    sizes,
-    static_int,
-)
 from anyshape.numpy.operands.reduction_args import makes_array
 from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
@@ -41,19 +29,19 @@ from anyshape.support.true_types import has_type
 
 def _offsets(rows: Size, columns: Size, k) -> tuple[Any, Any]:
     """Return the row index plus k and the column index, each of shape (rows, columns)."""
-    if k.meta.rank if isinstance(k, Traced) else not is_traced(k) and np.ndim(k):
+    if k.meta.rank if isinstance(k, Traced) else not promotion.is_traced(k) and np.ndim(k):
         raise ArgumentError("a diagonal", f"k={k!r}", "is not an int", "name one diagonal")
     if has_type(k, (float, np.floating)) and k != int(k):
         raise ArgumentError("a diagonal", f"k={k!r}", "is not whole", "name one diagonal by an int")
     shape = (rows, columns)
     i = mv.broadcast_in_dim(cr.iota(rows), shape, (0,))
     j = mv.broadcast_in_dim(cr.iota(columns), shape, (1,))
-    return ew.add(i, cast_operand(k, np.dtype(np.int64))) if not (has_type(k, int) and k == 0) else i, j
+    return ew.add(i, promotion.cast_operand(k, np.dtype(np.int64))) if not (has_type(k, int) and k == 0) else i, j
 
 
 def _count(x) -> Size:
     """Return a number of rows or columns as a size, 0 if it is negative."""
-    return dy.size_from_count(x) if isinstance(x, Traced) else expr.maximum(size_of(x), 0)
+    return dy.size_from_count(x) if isinstance(x, Traced) else expr.maximum(promotion.size_of(x), 0)
 
 
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
@@ -68,13 +56,13 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = No
 
 def _triangle(m, k, below: bool):
     """Return the elements on and below diagonal k, or on and above it, with zeros elsewhere."""
-    x = as_traced(m)
+    x = promotion.as_traced(m)
     if x.meta.rank == 1:
-        x = mv.broadcast_to(x, (sizes(x)[0],) * 2)
+        x = mv.broadcast_to(x, (promotion.sizes(x)[0],) * 2)
     if x.meta.rank == 0:
         name = "tril" if below else "triu"
         raise ArgumentError(name, "m", "is a scalar", "pass an array with at least one axis")
-    rows, columns = sizes(x)[-2:]
+    rows, columns = promotion.sizes(x)[-2:]
     i, j = _offsets(rows, columns, k)
     return ew.select(ew.ge(i, j) if below else ew.ge(j, i), x, cr.full((), 0, x.dtype))
 
@@ -89,15 +77,13 @@ def triu(m: Any, k: Any = 0) -> Any:
     return _triangle(m, k, False)
 
 
-def eye(
-    N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None
-) -> Any:
+def eye(N, M=None, k=0, dtype=float, order: str = "C", *, device=None, like=None) -> Any:
     """Return a matrix with ones on diagonal k and zeros elsewhere; sizes may be symbolic.
 
     For symbolic sizes `order`, `device` and `like` have no effect.
     """
-    rows = new_size(N, "eye")
-    columns = rows if M is None else new_size(M, "eye")
+    rows = promotion.new_size(N, "eye")
+    columns = rows if M is None else promotion.new_size(M, "eye")
     return ew.convert(ew.eq(*_offsets(rows, columns, k)), dtype)
 
 
@@ -109,7 +95,7 @@ def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
 
 def diagflat(v: Any, k: Any = 0) -> Any:
     """Return a square matrix with the flattened elements of `v` on diagonal k and zeros elsewhere."""
-    return diagonal_matrix(ravel(v), size_of(k))
+    return diagonal_matrix(ravel(v), promotion.size_of(k))
 
 
 def diagonal_matrix(x: Any, k: Size) -> Any:
@@ -117,9 +103,9 @@ def diagonal_matrix(x: Any, k: Size) -> Any:
 
     It is built as rows of n + 1 elements that are read as rows of n.
     """
-    (n,) = sizes(x)
+    (n,) = promotion.sizes(x)
     rows = mv.pad(mv.expand(x, (1,)), (0, 0), (0, n))
-    flat = mv.reshape(rows, (numel(sizes(rows)),))
+    flat = mv.reshape(rows, (numel(promotion.sizes(rows)),))
     square = mv.reshape(mv.strided(flat, (0,), (expr.mul(n, n),)), (n, n))
     right, down = expr.maximum(k, 0), expr.maximum(expr.mul(-1, k), 0)
     return mv.pad(square, (down, right), (right, down))
@@ -133,17 +119,17 @@ def _in_one_dtype(function: str, arrays, dtype=None, casting="same_kind") -> lis
 
     A Python scalar among them counts as an array, as NumPy makes it one.
     """
-    operands = [as_traced(x) for x in _members(arrays)]
+    operands = [promotion.as_traced(x) for x in _members(arrays)]
     if not operands:
         raise context_of(function).fail("at least one array is needed")
     common = np.result_type(*[x.dtype for x in operands])
-    target = number_dtype(dtype, function) if dtype is not None else common
-    choice_of(function, "casting", casting, CASTINGS)
+    target = promotion.number_dtype(dtype, function) if dtype is not None else common
+    promotion.choice_of(function, "casting", casting, promotion.CASTINGS)
     if not np.can_cast(common, target, casting):
         raise DTypeError(
             function, f"cannot cast {common} to {target} by {casting!r}", "cast with astype first", user_line()
         )
-    return [as_traced(x, target) for x in operands]
+    return [promotion.as_traced(x, target) for x in operands]
 
 
 def _members(arrays) -> Sequence[Any]:
@@ -152,16 +138,14 @@ def _members(arrays) -> Sequence[Any]:
 
 
 @writes_out
-def concatenate(
-    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
-) -> Any:
+def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind") -> Any:
     """Return arrays joined along an existing axis; None joins their flattened elements.
 
     Other axes must have equal sizes, which calls check where symbolic ones may differ. The dtype is `dtype` or the
     promoted one, and `casting` limits the casts to it.
     With traced operands `out` must be traced too.
     """
-    if is_traced(axis) or has_type(axis, np.ndarray):
+    if promotion.is_traced(axis) or has_type(axis, np.ndarray):
         advice = "pass the arrays as one list: np.concatenate([x, y])"
         raise ArgumentError("concatenate", "axis", "is an array", advice)
     operands = _in_one_dtype("concatenate", arrays, dtype, casting)
@@ -171,7 +155,7 @@ def concatenate(
         raise context_of("concatenate", *operands).fail(
             "arrays without axes cannot be concatenated", "write np.stack, or x[None]"
         )
-    along = axis_of(axis, operands[0].meta.rank, "concatenate")
+    along = promotion.axis_of(axis, operands[0].meta.rank, "concatenate")
     _require_same_shape("concatenate", operands, along)
     return mv.concatenate(operands, along)
 
@@ -202,29 +186,29 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     """
     operands = _in_one_dtype("stack", arrays, dtype, casting)
     _require_same_shape("stack", operands)
-    new_axis = axis_of(axis, operands[0].meta.rank + 1, "stack")
+    new_axis = promotion.axis_of(axis, operands[0].meta.rank + 1, "stack")
     return mv.concatenate([mv.expand(x, (new_axis,)) for x in operands], new_axis)
 
 
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Return arrays joined along axis 0; arrays of one axis become rows."""
-    return concatenate([atleast_2d(as_traced(x)) for x in _members(tup)], 0, dtype=dtype, casting=casting)
+    return concatenate([atleast_2d(promotion.as_traced(x)) for x in _members(tup)], 0, dtype=dtype, casting=casting)
 
 
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Return arrays joined along axis 1; arrays of one axis are joined along that one."""
-    operands = [atleast_1d(as_traced(x)) for x in _members(tup)]
+    operands = [atleast_1d(promotion.as_traced(x)) for x in _members(tup)]
     return concatenate(operands, 0 if operands and operands[0].meta.rank == 1 else 1, dtype=dtype, casting=casting)
 
 
 def dstack(tup: Any) -> Any:
     """Return arrays joined along axis 2, after `atleast_3d`."""
-    return concatenate([atleast_3d(as_traced(x)) for x in _members(tup)], 2)
+    return concatenate([atleast_3d(promotion.as_traced(x)) for x in _members(tup)], 2)
 
 
 def column_stack(tup: Any) -> Any:
     """Return a matrix of columns; matrices among the arrays add all of their columns."""
-    operands = [as_traced(x) for x in _members(tup)]
+    operands = [promotion.as_traced(x) for x in _members(tup)]
     return concatenate([mv.transpose(atleast_2d(x)) if x.meta.rank < 2 else x for x in operands], 1)
 
 
@@ -236,7 +220,7 @@ def block(arrays: Any) -> Any:
     The innermost lists are joined along the last axis, the lists around them along the axis before, and so on.
     """
     depth = _depth(arrays)
-    rank = max(depth, *[as_traced(x).meta.rank for x in _leaves(arrays)])
+    rank = max(depth, *[promotion.as_traced(x).meta.rank for x in _leaves(arrays)])
     return _block(arrays, depth, rank)
 
 
@@ -259,7 +243,7 @@ def _block(nested, depth: int, rank: int):
     """Return nested lists joined, each depth along its own axis from the end."""
     if isinstance(nested, list):
         return concatenate([_block(x, depth - 1, rank) for x in nested], -depth)
-    x = as_traced(nested)
+    x = promotion.as_traced(nested)
     return mv.expand(x, range(rank - x.meta.rank))
 
 
@@ -277,13 +261,12 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     `indices_or_sections` is a number of parts, known while tracing, or the positions to split at. Positions may be
     symbolic. A symbolic size is divided as NumPy would divide its value.
     """
-    x = as_traced(ary)
-    split_axis = axis_of(axis, x.meta.rank, "array_split")
-    size = sizes(x)[split_axis]
+    x = promotion.as_traced(ary)
+    split_axis = promotion.axis_of(axis, x.meta.rank, "array_split")
+    size = promotion.sizes(x)[split_axis]
     if _are_positions(indices_or_sections):
         return _split_at(x, indices_or_sections, split_axis, size)
-    count = static_int(indices_or_sections, "array_split", "the number of parts")
-    if count <= 0:
+    if (count := promotion.static_int(indices_or_sections, "array_split", "the number of parts")) <= 0:
         raise context_of("array_split", x).fail("the number of sections must be at least 1")
     each, more = expr.floordiv(size, count), expr.mod(size, count)
     starts = [each * i + expr.minimum(more, i) for i in range(count)]
@@ -298,7 +281,7 @@ def _are_positions(indices) -> bool:
 
 def _split_at(x, indices, axis: int, size: Size) -> list[Any]:
     """Return the parts between positions, each clamped to the axis as a slice would be."""
-    positions = [_clamped(x, size_of(i), size) for i in indices]
+    positions = [_clamped(x, promotion.size_of(i), size) for i in indices]
     starts, stops = [0, *positions], [*positions, size]
     return [slice_axis(x, axis, a, expr.maximum(b - a, 0)) for a, b in zip(starts, stops, strict=True)]
 
@@ -310,9 +293,7 @@ def _clamped(x, position: Size, size: Size) -> Size:
     """
     ctx = context_of("split", x)
     negative = position < 0 if has_type(position, int) else not ctx.scope.branch_on(at_least(position, 0), ctx.where)
-    if negative:
-        return expr.maximum(size + position, 0)
-    return expr.minimum(position, size)
+    return expr.maximum(size + position, 0) if negative else expr.minimum(position, size)
 
 
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
@@ -320,11 +301,11 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 
     The number of parts is known while tracing. That a symbolic size divides evenly is checked at the call.
     """
-    x = as_traced(ary)
-    split_axis = axis_of(axis, x.meta.rank, "split")
+    x = promotion.as_traced(ary)
+    split_axis = promotion.axis_of(axis, x.meta.rank, "split")
     if not _are_positions(indices_or_sections):
-        count = static_int(indices_or_sections, "split", "the number of parts")
-        size, ctx = sizes(x)[split_axis], context_of("split", x)
+        count = promotion.static_int(indices_or_sections, "split", "the number of parts")
+        size, ctx = promotion.sizes(x)[split_axis], context_of("split", x)
         if count == 0:
             problem, advice = "the number of parts is 0", "pass at least 1"
             raise ZeroDivisorError("split", "0", {}, "", user_line(), demand=problem, advice=advice)
@@ -337,20 +318,20 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 
 def hsplit(ary: Any, indices_or_sections: Any) -> Any:
     """Return the parts of an array along axis 1, or along axis 0 of an array of one axis."""
-    return split(ary, indices_or_sections, 0 if as_traced(ary).meta.rank == 1 else 1)
+    return split(ary, indices_or_sections, 0 if promotion.as_traced(ary).meta.rank == 1 else 1)
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> Any:
     """Return the parts of an array along axis 0; it must have at least two axes."""
-    if as_traced(ary).meta.rank < 2:
-        raise context_of("vsplit", as_traced(ary)).fail("an array of at least 2 axes is needed")
+    if promotion.as_traced(ary).meta.rank < 2:
+        raise context_of("vsplit", promotion.as_traced(ary)).fail("an array of at least 2 axes is needed")
     return split(ary, indices_or_sections, 0)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> Any:
     """Return the parts of an array along axis 2; it must have at least three axes."""
-    if as_traced(ary).meta.rank < 3:
-        raise context_of("dsplit", as_traced(ary)).fail("an array of at least 3 axes is needed")
+    if promotion.as_traced(ary).meta.rank < 3:
+        raise context_of("dsplit", promotion.as_traced(ary)).fail("an array of at least 3 axes is needed")
     return split(ary, indices_or_sections, 2)
 
 
@@ -359,9 +340,11 @@ def unstack(x: Any, /, *, axis: Any = 0) -> Any:
 
     A tuple has a length that Python knows. So a symbolic size is bound to its value by a guard.
     """
-    array = as_traced(x)
-    stack_axis = axis_of(axis, array.meta.rank, "unstack")
-    count = context_of("unstack", array).fixed(sizes(array)[stack_axis], field="the number of arrays", axis=stack_axis)
+    array = promotion.as_traced(x)
+    stack_axis = promotion.axis_of(axis, array.meta.rank, "unstack")
+    count = context_of("unstack", array).fixed(
+        promotion.sizes(array)[stack_axis], field="the number of arrays", axis=stack_axis
+    )
     return tuple([mv.drop(slice_axis(array, stack_axis, i, 1), (stack_axis,)) for i in range(count)])
 
 

@@ -8,18 +8,9 @@ import numpy as np
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy.elementwise import exceeds_dtype, greater_equal, less_equal
+from anyshape.numpy.operands import promotion
 from anyshape.numpy.operands.index_parser import fit_mask
 from anyshape.numpy.operands.memory import into, makes_copy, owned, stretches_to_out
-from anyshape.numpy.operands.promotion import (
-    asarray,
-    cast_operand,
-    is_traced,
-    is_weak,
-    operand,
-    refuse_kinds,
-    result_type,
-    sizes,
-)
 from anyshape.numpy.operands.reduction_args import ABSENT, extreme_value, makes_array
 from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
@@ -39,12 +30,12 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     one int64 array per axis, whose length is a new symbolic size if the condition is traced.
     """
     if x is None and y is None:
-        return nonzero(asarray(condition))
+        return nonzero(promotion.asarray(condition))
     if x is None or y is None:
         raise ArgumentError("where", "y" if y is None else "x", "is missing", "pass both, or the condition alone")
-    dtype = result_type(x, y)
-    mask = cast_operand(condition, np.dtype(bool))
-    return ew.select(mask, cast_operand(x, dtype, "where"), cast_operand(y, dtype, "where"))
+    dtype = promotion.result_type(x, y)
+    mask = promotion.cast_operand(condition, np.dtype(bool))
+    return ew.select(mask, promotion.cast_operand(x, dtype, "where"), promotion.cast_operand(y, dtype, "where"))
 
 
 @makes_array
@@ -57,12 +48,14 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if len(condlist) != len(choicelist) or not len(condlist):
         problem = f"has {len(choicelist)} choices for {len(condlist)} conditions"
         raise ArgumentError("select", "choicelist", problem, "pass one choice for each condition")
-    dtype = result_type(*choicelist, default)
-    result = cast_operand(default, dtype, "select")
+    dtype = promotion.result_type(*choicelist, default)
+    result = promotion.cast_operand(default, dtype, "select")
     for condition, choice in zip(reversed(condlist), reversed(choicelist)):
-        if result_type(condition).kind != "b":
+        if promotion.result_type(condition).kind != "b":
             raise DTypeError("select", "a condition is not boolean", "compare it to make it bool", user_line())
-        result = ew.select(cast_operand(condition, np.dtype(bool)), cast_operand(choice, dtype, "select"), result)
+        result = ew.select(
+            promotion.cast_operand(condition, np.dtype(bool)), promotion.cast_operand(choice, dtype, "select"), result
+        )
     return result
 
 
@@ -74,7 +67,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     With traced arguments each function gets all of x, where NumPy passes the elements at which its condition holds.
     So functions must act elementwise and be defined everywhere.
     """
-    x = asarray(x, function="piecewise")
+    x = promotion.asarray(x, function="piecewise")
     conditions = [_condition(x, c) for c in _conditions(condlist, x.ndim)]
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         problem = f"has {len(funclist)} functions for {len(conditions)} conditions"
@@ -97,15 +90,15 @@ def _conditions(condlist, rank: int) -> Sequence[Any]:
 
 def _condition(x, condition):
     """Return a condition in the shape of x: it chooses along the first axes, as a mask."""
-    mask = cast_operand(condition, np.dtype(bool), "piecewise")
-    fit_mask(context_of("piecewise", x), sizes(x), mask)
-    return mv.broadcast_in_dim(mask, sizes(x), range(mask.ndim))
+    mask = promotion.cast_operand(condition, np.dtype(bool), "piecewise")
+    fit_mask(context_of("piecewise", x), promotion.sizes(x), mask)
+    return mv.broadcast_in_dim(mask, promotion.sizes(x), range(mask.ndim))
 
 
 def _piece(function, x, args, kw):
     """Return one function of `piecewise` applied to all of x, in the shape and dtype of x."""
     value = function(x, *args, **kw) if callable(function) else function
-    return ew.broadcast_operands("piecewise", x, cast_operand(value, x.dtype, "piecewise"))[1]
+    return ew.broadcast_operands("piecewise", x, promotion.cast_operand(value, x.dtype, "piecewise"))[1]
 
 
 # -- limits
@@ -133,12 +126,12 @@ def clip(
         advice = "leave them out"
         raise UnsupportedFunctionError("clip", "ufunc options of a traced array", advice, user_line())
     _check_names([min, max], [a_min, a_max])
-    dtype = result_type(a)  # NumPy takes even a scalar `a` as an array
+    dtype = promotion.result_type(a)  # NumPy takes even a scalar `a` as an array
     if low is None and high is None:
-        refuse_kinds("clip", np.empty(0, dtype), "b")
+        promotion.refuse_kinds("clip", np.empty(0, dtype), "b")
     limits = {sign: x for sign, x in ((-1, low), (1, high)) if x is not None and _cuts(x, dtype, sign)}
-    target = result_type(dtype, *limits.values())
-    clipped = cast_operand(a, target, "clip")
+    target = promotion.result_type(dtype, *limits.values())
+    clipped = promotion.cast_operand(a, target, "clip")
     for sign, limit in limits.items():
         bound = _limit_operand(limit, dtype, target, sign)
         nearer = ew.minimum if sign > 0 else ew.maximum
@@ -150,10 +143,10 @@ def _signed_as(x, limit, bound):
     """Return a limit whose zero has the sign of the element: between two scalars NumPy keeps an element of 0."""
     if x.dtype.kind != "f" or bound.ndim:
         return bound
-    if not is_traced(limit) and limit != 0:
+    if not promotion.is_traced(limit) and limit != 0:
         return bound
     tie, zero = ew.eq(x, bound), ew.lift(0, bound)
-    if not is_traced(limit):
+    if not promotion.is_traced(limit):
         return ew.copysign(bound, ew.select(tie, x, bound))
     signed = ew.select(ew.signbit(x), ew.neg(ew.add(ew.neg(bound), zero)), ew.add(bound, zero))
     return ew.select(tie, signed, bound)
@@ -190,11 +183,11 @@ def _limit_operand(bound, dtype: np.dtype, target: np.dtype, sign: int):
     As in NumPy, a Python int that no element reaches sets no limit; for a traced one this is decided when the program
     runs.
     """
-    if dtype.kind not in "iu" or not is_weak(bound) or not is_traced(bound):
-        return cast_operand(bound, target, "clip")
-    limit = operand(bound, "clip")
+    if dtype.kind not in "iu" or not promotion.is_weak(bound) or not promotion.is_traced(bound):
+        return promotion.cast_operand(bound, target, "clip")
+    limit = promotion.operand(bound, "clip")
     if limit.dtype.kind not in "iu" or limit.dtype == dtype == target:
-        return cast_operand(bound, target, "clip")
+        return promotion.cast_operand(bound, target, "clip")
     compare, nearer = (greater_equal, ew.minimum) if sign > 0 else (less_equal, ew.maximum)
     is_idle, extreme = compare(limit, extreme_value(dtype, sign)), extreme_value(target, sign)
     if target.kind not in "iu":
@@ -210,7 +203,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     By default infinities become the extreme finite numbers of the dtype. The result has the shape and dtype of x.
     A replaced element has derivative 0. Without `copy` the elements of x itself are replaced.
     """
-    finite = _finite(asarray(x, function="nan_to_num"), nan, posinf, neginf)
+    finite = _finite(promotion.asarray(x, function="nan_to_num"), nan, posinf, neginf)
     is_written = not copy and isinstance(x, Traced) and x.is_array and finite is not x
     return into(x, finite, "nan_to_num") if is_written else owned(finite, x) if copy else finite
 
@@ -228,7 +221,7 @@ def _finite(x, nan, posinf, neginf):
         (ew.eq(x, ew.lift(np.inf, x)), high),
         (ew.eq(x, ew.lift(-np.inf, x)), low),
     ):
-        x = ew.select(condition, mv.broadcast_to(cast_operand(value, x.dtype), sizes(x)), x)
+        x = ew.select(condition, mv.broadcast_to(promotion.cast_operand(value, x.dtype), promotion.sizes(x)), x)
     return x
 
 

@@ -376,8 +376,7 @@ def call_counterpart(function: Any, args: Any, kwargs: Any, *, of_sizes: bool = 
 
     Without one, NumPy's own may ask sizes for their values.
     """
-    counterpart = function_for(function)
-    if counterpart is not None:
+    if (counterpart := function_for(function)) is not None:
         return counterpart(*args, **kwargs)
     if of_sizes:
         return function._implementation(*args, **kwargs)
@@ -428,8 +427,7 @@ class Module:
         missing = AttributeError(f"module 'anyshape.{self.name}' has no attribute {name!r}", name=name)
         if name.startswith("_"):
             raise missing
-        member = getattr(self.package, name, missing)
-        if member is missing:
+        if (member := getattr(self.package, name, missing)) is missing:
             raise missing
         return guarded(member, f"{self.name}.{name}") if _is_function(member) else member
 

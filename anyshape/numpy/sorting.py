@@ -242,8 +242,7 @@ def levels_of(name: str, q: Any, scale: float) -> tuple[Any, Any]:
 def _element(ordered, level, axes: tuple[int, ...], keepdims: bool):
     """Return the first element of the last axis at level 0, and the last one at level 1."""
     last = mv.broadcast_to(size_value(sizes(ordered)[-1] - 1), sizes(level))
-    result = _taken(ordered, ew.mul(level, last))
-    return _restored(result, ordered, level.ndim, axes, keepdims)
+    return _restored(_taken(ordered, ew.mul(level, last)), ordered, level.ndim, axes, keepdims)
 
 
 def _taken(ordered, position):

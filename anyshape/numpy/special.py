@@ -107,8 +107,7 @@ def polygamma(n: Any, x: Any) -> Any:
 
     With a traced operand n is one literal integer that is not negative, or ArgumentError is raised.
     """
-    order = _order("polygamma", n)
-    if order < 0:
+    if (order := _order("polygamma", n)) < 0:
         raise ArgumentError("polygamma", "the order", f"is {order}", "pass a non-negative int")
     return sp.polygamma(order, asarray(x, np.float64, "polygamma"))
 
@@ -151,8 +150,7 @@ def _pseudo_huber(delta, r):
     It is smooth, and 0 where either operand is 0.
     """
     delta, r = ew.broadcast_operands("pseudo_huber", delta, r)
-    root = ew.hypot(ew.ratio(r, delta), ew.lift(1, r))
-    loss = r * (r / ew.add(root, 1))
+    loss = r * (r / ew.add(ew.hypot(ew.ratio(r, delta), ew.lift(1, r)), 1))
     loss = ew.select(ew.gt(ew.absolute(r), delta), delta * (ew.hypot(r, delta) - delta), loss)
     loss = ew.select(ew.isinf(r), ew.select(ew.eq(delta, ew.lift(0, delta)), delta, np.inf), loss)
     return ew.select(ew.lt(delta, ew.lift(0, delta)), np.inf, loss)

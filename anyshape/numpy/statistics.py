@@ -118,9 +118,7 @@ def _mean(name: str, x, axes: tuple[int, ...], where=ABSENT, quiet: bool = False
 
 
 @writes_out
-def mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = ABSENT, *, where: Any = ABSENT
-) -> Any:
+def mean(a, axis=None, dtype=None, out=None, keepdims=ABSENT, *, where=ABSENT) -> Any:
     """Return the mean of the elements along axes; over no elements it is NaN.
 
     `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.

@@ -80,13 +80,8 @@ def dot_general(
 
     The result has the batch axes, then the free axes of x, then the free axes of y, as in StableHLO.
     """
-    return apply(
-        dot_general_op,
-        x,
-        y,
-        contract=(tuple(contract[0]), tuple(contract[1])),
-        batch=(tuple(batch[0]), tuple(batch[1])),
-    )
+    axes: dict[str, Any] = {"contract": tuple(map(tuple, contract)), "batch": tuple(map(tuple, batch))}
+    return apply(dot_general_op, x, y, **axes)
 
 
 def terms_of(equation: str) -> tuple[list[str], str]:

@@ -56,10 +56,6 @@ _MOST_LIVE = 2**16  # values of a program that a decision hands over where its p
 POLICIES: dict[str, tuple[str, ...]] = {"": (), "contractions": ("contraction",)}  # families that checkpoints keep
 
 
-def _same_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
-    return x
-
-
 def _check_type(ctx: ShapeGuardContext, x: TensorMeta, *, message: str) -> TensorMeta:
     if x.dtype.kind != "b":
         raise ctx.bad_dtype(f"a check is of {x.dtype}", "compare it to make it bool")
@@ -90,15 +86,11 @@ def _is_answer(node: Node, param) -> bool:
     return has_type(param, bool) if kind == "b" else has_type(param, int) and not has_type(param, bool)
 
 
-def _enter_type(ctx: ShapeGuardContext, x: TensorMeta, *, keep: str, turn: int) -> TensorMeta:
-    return x
-
-
 def _leave_type(ctx: ShapeGuardContext, x: TensorMeta, *, keep: str) -> TensorMeta:
     return x
 
 
-stop_gradient_op: Op = define("stop_gradient", _same_type, params={}, cost=MOVES, **PROBED_AT_ONES)
+stop_gradient_op: Op = define("stop_gradient", lambda ctx, x: x, params={}, cost=MOVES, **PROBED_AT_ONES)
 check_op: Op = define(
     "check", _check_type, params={"message": kinds.text}, cost=per_operand(1), raises=True, **PROBED_AT_ONES
 )
@@ -124,7 +116,7 @@ decide_op: Op = define(
 )
 enter_checkpoint_op: Op = define(
     "enter_checkpoint",
-    _enter_type,
+    lambda ctx, x, *, keep, turn: x,
     params={"keep": kinds.one_of(*POLICIES), "turn": kinds.count},
     cost=MOVES,
     **PROBED_AT_ONES,
@@ -156,8 +148,7 @@ def warn(x: Operand, message: str) -> Any:
 
 def warn_below(size: Size, least: Size, message: str) -> None:
     """Make the program give this RuntimeWarning if a size is smaller than `least`."""
-    excess = expr.bounds(expr.sub(size, least))[0]
-    if excess is not None and excess >= 0:
+    if (excess := expr.bounds(expr.sub(size, least))[0]) is not None and excess >= 0:
         return
     local, sources = localise((size, least), ())
     apply(warn_below_op, sources=sources, size=local[0], least=local[1], message=message)
@@ -283,8 +274,7 @@ def is_open(entry: Entry) -> bool:
 
 
 def _entry(size: Size | ShapeExtent) -> Entry:
-    extent = as_extent(size)
-    if isinstance(extent, Exact):
+    if isinstance(extent := as_extent(size), Exact):
         return extent.size
     return (AT_MOST, extent.size) if isinstance(extent, UpperBound) else UNKNOWN
 
@@ -384,10 +374,6 @@ class ClosedOver(CustomRule):
         return UnsupportedFunctionError(self.function, problem, advice, where)
 
 
-def _argument_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
-    return x
-
-
 def _result_types(
     ctx: ShapeGuardContext, *operands: TensorMeta, rule: CustomRule | str, count: int, levels: Levels
 ) -> TensorMeta | tuple[TensorMeta, ...]:
@@ -444,7 +430,7 @@ def _define_call(name: str) -> Op:
     )
 
 
-custom_argument_op: Op = define("custom_argument", _argument_type, params={}, cost=MOVES, **PROBED_AT_ONES)
+custom_argument_op: Op = define("custom_argument", lambda ctx, x: x, params={}, cost=MOVES, **PROBED_AT_ONES)
 custom_jvp_op: Op = _define_call("custom_jvp")
 custom_vjp_op: Op = _define_call("custom_vjp")
 custom_linear_solve_op: Op = _define_call("custom_linear_solve")

@@ -72,8 +72,7 @@ class _Join:
             return False
         if self.ctx.same(a.size, b.size):
             return True
-        asserted = assertions_at(self.ctx, branch, self.operands, self.first)
-        if not asserted:
+        if not (asserted := assertions_at(self.ctx, branch, self.operands, self.first)):
             return False
         with self.ctx.scope.apart():
             for condition in asserted:

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.graph import Node, Op
-from anyshape.graph.prover.constraints import Claim, at_least
+from anyshape.graph.ir.graph import Op
+from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, tensor
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
@@ -18,10 +18,6 @@ def _full_type(ctx: ShapeGuardContext, *, value, dtype: np.dtype, shape: tuple[S
     return TensorMeta(dtype, tuple([ctx.resolve(s) for s in shape]))
 
 
-def _iota_type(ctx: ShapeGuardContext, *, size: Size, dtype: np.dtype) -> TensorMeta:
-    return TensorMeta(dtype, (ctx.resolve(size),))
-
-
 def _size_value_type(ctx: ShapeGuardContext, *, size: Size) -> TensorMeta:
     ctx.resolve(size)
     return tensor(np.dtype(np.int64), ())
@@ -30,10 +26,6 @@ def _size_value_type(ctx: ShapeGuardContext, *, size: Size) -> TensorMeta:
 def _float_of_size_type(ctx: ShapeGuardContext, *, size: Size, dtype: np.dtype) -> TensorMeta:
     ctx.resolve(size)
     return tensor(dtype, ())
-
-
-def _iota_claims(ctx: ShapeGuardContext, node: Node, params: dict[str, Any]) -> list[Claim]:
-    return [at_least(params["size"], 0)]
 
 
 full_op: Op = define(
@@ -46,10 +38,10 @@ full_op: Op = define(
 )
 iota_op: Op = define(
     "iota",
-    _iota_type,
+    lambda ctx, *, size, dtype: TensorMeta(dtype, (ctx.resolve(size),)),
     params={"size": kinds.size, "dtype": kinds.dtype},
     jointly=lambda node, params: params["dtype"].kind in "iufc",
-    claims=_iota_claims,
+    claims=lambda ctx, node, params: [at_least(params["size"], 0)],
     probe=None,
     cost=MOVES,
 )

@@ -17,11 +17,10 @@ import numpy as np
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply
 from anyshape.ops.core.definition import PROBED_AT_ONES, define
-from anyshape.ops.core.flop_counts import Applied, OpCost, elements
+from anyshape.ops.core.flop_counts import OpCost, elements
 
 _FLOAT = np.dtype(np.float64)
 
@@ -71,10 +70,7 @@ def _pulls_type(
 
 
 def _per_pair_and_component(times: int) -> OpCost:
-    def flops(a: Applied) -> Size:
-        return expr.mul(times, expr.mul(elements(a.inputs[0]), a.inputs[1][-2]))
-
-    return OpCost(flops)
+    return OpCost(lambda a: expr.mul(times, expr.mul(elements(a.inputs[0]), a.inputs[1][-2])))
 
 
 pair_distances_op: Op = define(

@@ -109,11 +109,6 @@ def _dynamic_update_slice_type(
     return x
 
 
-def _is_limit(node: Node, param) -> bool:
-    """Accept a size, or None for no limit."""
-    return param is None or kinds.size(node, param)
-
-
 def _may_refuse(params: dict[str, Any]) -> bool:
     """Return whether some value is not a size: a negative one without a limit, or NaN."""
     return params["limit"] is None or params["rounds"]
@@ -123,7 +118,7 @@ nonzero_op: Op = define("nonzero", _nonzero_type, params={}, cost=per_operand(1)
 size_token_op: Op = define(
     "size_token",
     _size_token_type,
-    params={"limit": _is_limit, "rounds": kinds.flag},
+    params={"limit": lambda node, param: param is None or kinds.size(node, param), "rounds": kinds.flag},
     cost=MOVES,
     makes_sizes=True,
     **NO_CHECKS,
@@ -288,14 +283,13 @@ def repeated(counts: Operand) -> Any:
     return apply(repeated_op, counts)
 
 
-def unique(x: Operand, axis: int = 0, *, equal_nan: bool = True) -> tuple[Any, Any, Any]:
+def unique(x: Operand, axis: int = 0, *, equal_nan: bool = True) -> tuple[Any, ...]:
     """Return the distinct slices along an axis, in sorted order: positions, kinds and counts.
 
     The three are the position of the first slice of each kind, the kind of each slice, and the number of slices of each
     kind.
     """
-    first_positions, kinds_of_slices, counts = apply_all(unique_op, x, axis=axis, equal_nan=equal_nan)
-    return first_positions, kinds_of_slices, counts
+    return apply_all(unique_op, x, axis=axis, equal_nan=equal_nan)
 
 
 def top_k(x: Operand, k: Any) -> tuple[Any, Any]:
@@ -372,13 +366,9 @@ def slice_at(x: Operand, starts: Sequence[Operand], sizes: Sequence[Size]) -> An
 
 def window_at(x: Operand, starts: Sequence[Operand], sizes: Sequence[Size]) -> Any:
     """Return `slice_at` as a view of x: what is written to it is written to x."""
-    return mv.viewed(
-        slice_at(x, starts, sizes),
-        x,
-        lambda base: slice_at(base, starts, sizes),
-        lambda base, part: update_at(base, part, starts),
-        ("window", tuple([getattr(start, "value", start) for start in starts]), tuple(sizes)),
-    )
+    read, write = lambda base: slice_at(base, starts, sizes), lambda base, part: update_at(base, part, starts)
+    key = "window", tuple([getattr(start, "value", start) for start in starts]), tuple(sizes)
+    return mv.viewed(read(x), x, read, write, key)
 
 
 def dynamic_update_slice(x: Operand, update: Operand, start_indices: Any) -> Any:

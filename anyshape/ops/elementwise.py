@@ -76,10 +76,6 @@ def _complex_type(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta) -> Tenso
     return TensorMeta(np.result_type(same_type(ctx, x, y).dtype, np.complex64), x.extents)
 
 
-def _count_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
-    return TensorMeta(np.dtype(np.uint8), x.extents)
-
-
 def _first_type(ctx: ShapeGuardContext, x: TensorMeta, exponent: TensorMeta) -> TensorMeta:
     """Give the result the dtype of x; the exponent must be an integer."""
     if exponent.dtype.kind not in "iu":
@@ -163,39 +159,26 @@ def define_pointwise(
     **params: ParamKind,
 ) -> Op:
     """Define an op that acts on each element: its kernel tells its dtypes, and it claims nothing of sizes."""
-    return define(
-        name,
-        rule,
-        operands=operands,
-        params=params,
-        jointly=jointly,
-        claims=None,
-        probe=PROBE_ONES,
-        cost=cost,
-        family=family,
-    )
+    checks: dict[str, Any] = {"jointly": jointly, "claims": None, "probe": PROBE_ONES}
+    return define(name, rule, operands=operands, params=params, cost=cost, family=family, **checks)
 
 
-def pointwise(
-    name: str, operands: int, rule: ShapeRule = same_type, family: str = "elementwise", cost: OpCost = PER_RESULT
-) -> Op:
-    """Define an op of so many operands without parameters."""
-    return define_pointwise(name, rule, (operands, operands), family=family, cost=cost)
+def unary(name: str, doc: str, rule: ShapeRule = same_type, **options: Any) -> tuple[Op, Unary]:
+    """Define an op of one operand, and the function that applies it."""
+    op = define_pointwise(name, rule, (1, 1), **options)
+    return op, named(lambda x: apply(op, x), op, doc)
 
 
-def unary(op: Op, doc: str) -> Unary:
-    """Return the function that applies an op of one operand."""
-    return named(lambda x: apply(op, x), op, doc)
+def binary(name: str, doc: str, rule: ShapeRule = same_type, **options: Any) -> tuple[Op, Binary]:
+    """Define an op of two operands, and the function that broadcasts them and applies it."""
+    op = define_pointwise(name, rule, (2, 2), **options)
+    return op, named(lambda x, y: apply(op, *broadcast_operands(name, x, y)), op, doc)
 
 
-def binary(op: Op, doc: str) -> Binary:
-    """Return the function that broadcasts two operands and applies an op of them."""
-    return named(lambda x, y: apply(op, *broadcast_operands(op.name, x, y)), op, doc)
-
-
-def ternary(op: Op, doc: str) -> Ternary:
-    """Return the function that broadcasts three operands and applies an op of them."""
-    return named(lambda x, y, z: apply(op, *broadcast_operands(op.name, x, y, z)), op, f"{doc} Operands broadcast.")
+def ternary(name: str, doc: str, rule: ShapeRule = same_type, **options: Any) -> tuple[Op, Ternary]:
+    """Define an op of three operands, and the function that broadcasts them and applies it."""
+    op = define_pointwise(name, rule, (3, 3), **options)
+    return op, named(lambda x, y, z: apply(op, *broadcast_operands(name, x, y, z)), op, f"{doc} Operands broadcast.")
 
 
 # -- legal params
@@ -215,181 +198,105 @@ def _narrows_integers(node: Node, params: dict[str, Any]) -> bool:
 
 # -- arithmetic
 
-neg_op: Op = pointwise("neg", 1)
-neg: Unary = unary(neg_op, "Return -x.")
-abs_op: Op = pointwise("abs", 1, real_type)
-absolute: Unary = unary(abs_op, "Return the absolute value of x, real.")
-sign_op: Op = pointwise("sign", 1)
-sign: Unary = unary(sign_op, "Return -1, 0 or 1; x / |x| for complex x.")
-square_op: Op = pointwise("square", 1)
-square: Unary = unary(square_op, "Return x * x.")
-reciprocal_op: Op = pointwise("reciprocal", 1)
-reciprocal: Unary = unary(reciprocal_op, "Return 1 / x.")
-sqrt_op: Op = pointwise("sqrt", 1)
-sqrt: Unary = unary(sqrt_op, "Return the non-negative square root of x.")
-cbrt_op: Op = pointwise("cbrt", 1)
-cbrt: Unary = unary(cbrt_op, "Return the real cube root of x.")
+neg_op, neg = unary("neg", "Return -x.")
+abs_op, absolute = unary("abs", "Return the absolute value of x, real.", real_type)
+sign_op, sign = unary("sign", "Return -1, 0 or 1; x / |x| for complex x.")
+square_op, square = unary("square", "Return x * x.")
+reciprocal_op, reciprocal = unary("reciprocal", "Return 1 / x.")
+sqrt_op, sqrt = unary("sqrt", "Return the non-negative square root of x.")
+cbrt_op, cbrt = unary("cbrt", "Return the real cube root of x.")
 
-add_op: Op = pointwise("add", 2)
-add: Binary = binary(add_op, "Return x + y.")
-sub_op: Op = pointwise("sub", 2)
-sub: Binary = binary(sub_op, "Return x - y.")
-mul_op: Op = pointwise("mul", 2)
-mul: Binary = binary(mul_op, "Return x * y.")
-div_op: Op = pointwise("div", 2)
-div: Binary = binary(div_op, "Return x / y, of inexact dtype.")
-floor_divide_op: Op = pointwise("floor_divide", 2)
-floor_divide: Binary = binary(floor_divide_op, "Return the largest integer not above x / y.")
-remainder_op: Op = pointwise("remainder", 2)
-remainder: Binary = binary(remainder_op, "Return x - y * floor_divide(x, y), with the sign of y.")
-fmod_op: Op = pointwise("fmod", 2)
-fmod: Binary = binary(fmod_op, "Return the remainder of x / y with the sign of x.")
-pow_op: Op = pointwise("pow", 2)
-power: Binary = binary(pow_op, "Return x to the power y.")
+add_op, add = binary("add", "Return x + y.")
+sub_op, sub = binary("sub", "Return x - y.")
+mul_op, mul = binary("mul", "Return x * y.")
+div_op, div = binary("div", "Return x / y, of inexact dtype.")
+floor_divide_op, floor_divide = binary("floor_divide", "Return the largest integer not above x / y.")
+remainder_op, remainder = binary("remainder", "Return x - y * floor_divide(x, y), with the sign of y.")
+fmod_op, fmod = binary("fmod", "Return the remainder of x / y with the sign of x.")
+pow_op, power = binary("pow", "Return x to the power y.")
 power_by_op: Op = define_pointwise("power_by", same_type, (1, 1), exponent=kinds.number)
-hypot_op: Op = pointwise("hypot", 2)
-hypot: Binary = binary(hypot_op, "Return the length of the vector (x, y).")
-gcd_op: Op = pointwise("gcd", 2)
-gcd: Binary = binary(gcd_op, "Return the greatest common divisor.")
-lcm_op: Op = pointwise("lcm", 2)
-lcm: Binary = binary(lcm_op, "Return the least common multiple.")
+hypot_op, hypot = binary("hypot", "Return the length of the vector (x, y).")
+gcd_op, gcd = binary("gcd", "Return the greatest common divisor.")
+lcm_op, lcm = binary("lcm", "Return the least common multiple.")
 
 # -- larger and smaller
 
-max_op: Op = pointwise("max", 2)
-maximum: Binary = binary(max_op, "Return the larger of x and y; NaN if either is.")
-min_op: Op = pointwise("min", 2)
-minimum: Binary = binary(min_op, "Return the smaller of x and y; NaN if either is.")
-fmax_op: Op = pointwise("fmax", 2)
-fmax: Binary = binary(fmax_op, "Return the larger of x and y; the other one if one is NaN.")
-fmin_op: Op = pointwise("fmin", 2)
-fmin: Binary = binary(fmin_op, "Return the smaller of x and y; the other one if one is NaN.")
-heaviside_op: Op = pointwise("heaviside", 2)
-heaviside: Binary = binary(heaviside_op, "Return 0 where x < 0, y where x == 0, 1 where x > 0.")
-copysign_op: Op = pointwise("copysign", 2)
-copysign: Binary = binary(copysign_op, "Return |x| with the sign of y.")
+max_op, maximum = binary("max", "Return the larger of x and y; NaN if either is.")
+min_op, minimum = binary("min", "Return the smaller of x and y; NaN if either is.")
+fmax_op, fmax = binary("fmax", "Return the larger of x and y; the other one if one is NaN.")
+fmin_op, fmin = binary("fmin", "Return the smaller of x and y; the other one if one is NaN.")
+heaviside_op, heaviside = binary("heaviside", "Return 0 where x < 0, y where x == 0, 1 where x > 0.")
+copysign_op, copysign = binary("copysign", "Return |x| with the sign of y.")
 
 # -- exponentials, logarithms, trigonometry
 
-exp_op: Op = pointwise("exp", 1)
-exp: Unary = unary(exp_op, "Return e to the power x.")
-exp2_op: Op = pointwise("exp2", 1)
-exp2: Unary = unary(exp2_op, "Return 2 to the power x.")
-expm1_op: Op = pointwise("expm1", 1)
-expm1: Unary = unary(expm1_op, "Return exp(x) - 1, accurate near 0.")
-log_op: Op = pointwise("log", 1)
-log: Unary = unary(log_op, "Return the natural logarithm of x.")
-log2_op: Op = pointwise("log2", 1)
-log2: Unary = unary(log2_op, "Return the logarithm of x to base 2.")
-log10_op: Op = pointwise("log10", 1)
-log10: Unary = unary(log10_op, "Return the logarithm of x to base 10.")
-log1p_op: Op = pointwise("log1p", 1)
-log1p: Unary = unary(log1p_op, "Return log(1 + x), accurate near 0.")
-logaddexp_op: Op = pointwise("logaddexp", 2)
-logaddexp: Binary = binary(logaddexp_op, "Return log(exp(x) + exp(y)).")
-logaddexp2_op: Op = pointwise("logaddexp2", 2)
-logaddexp2: Binary = binary(logaddexp2_op, "Return log2(2**x + 2**y).")
-sin_op: Op = pointwise("sin", 1)
-sin: Unary = unary(sin_op, "Return the sine of x.")
-cos_op: Op = pointwise("cos", 1)
-cos: Unary = unary(cos_op, "Return the cosine of x.")
-tan_op: Op = pointwise("tan", 1)
-tan: Unary = unary(tan_op, "Return the tangent of x.")
-arcsin_op: Op = pointwise("arcsin", 1)
-arcsin: Unary = unary(arcsin_op, "Return the inverse sine of x.")
-arccos_op: Op = pointwise("arccos", 1)
-arccos: Unary = unary(arccos_op, "Return the inverse cosine of x.")
-arctan_op: Op = pointwise("arctan", 1)
-arctan: Unary = unary(arctan_op, "Return the inverse tangent of x.")
-arctan2_op: Op = pointwise("arctan2", 2)
-arctan2: Binary = binary(arctan2_op, "Return the angle of the point (y, x): arctan2(x, y) has the ordinate first.")
-sinh_op: Op = pointwise("sinh", 1)
-sinh: Unary = unary(sinh_op, "Return the hyperbolic sine of x.")
-cosh_op: Op = pointwise("cosh", 1)
-cosh: Unary = unary(cosh_op, "Return the hyperbolic cosine of x.")
-tanh_op: Op = pointwise("tanh", 1)
-tanh: Unary = unary(tanh_op, "Return the hyperbolic tangent of x.")
-arcsinh_op: Op = pointwise("arcsinh", 1)
-arcsinh: Unary = unary(arcsinh_op, "Return the inverse hyperbolic sine of x.")
-arccosh_op: Op = pointwise("arccosh", 1)
-arccosh: Unary = unary(arccosh_op, "Return the inverse hyperbolic cosine of x.")
-arctanh_op: Op = pointwise("arctanh", 1)
-arctanh: Unary = unary(arctanh_op, "Return the inverse hyperbolic tangent of x.")
+exp_op, exp = unary("exp", "Return e to the power x.")
+exp2_op, exp2 = unary("exp2", "Return 2 to the power x.")
+expm1_op, expm1 = unary("expm1", "Return exp(x) - 1, accurate near 0.")
+log_op, log = unary("log", "Return the natural logarithm of x.")
+log2_op, log2 = unary("log2", "Return the logarithm of x to base 2.")
+log10_op, log10 = unary("log10", "Return the logarithm of x to base 10.")
+log1p_op, log1p = unary("log1p", "Return log(1 + x), accurate near 0.")
+logaddexp_op, logaddexp = binary("logaddexp", "Return log(exp(x) + exp(y)).")
+logaddexp2_op, logaddexp2 = binary("logaddexp2", "Return log2(2**x + 2**y).")
+sin_op, sin = unary("sin", "Return the sine of x.")
+cos_op, cos = unary("cos", "Return the cosine of x.")
+tan_op, tan = unary("tan", "Return the tangent of x.")
+arcsin_op, arcsin = unary("arcsin", "Return the inverse sine of x.")
+arccos_op, arccos = unary("arccos", "Return the inverse cosine of x.")
+arctan_op, arctan = unary("arctan", "Return the inverse tangent of x.")
+arctan2_op, arctan2 = binary("arctan2", "Return the angle of the point (y, x): arctan2(x, y) has the ordinate first.")
+sinh_op, sinh = unary("sinh", "Return the hyperbolic sine of x.")
+cosh_op, cosh = unary("cosh", "Return the hyperbolic cosine of x.")
+tanh_op, tanh = unary("tanh", "Return the hyperbolic tangent of x.")
+arcsinh_op, arcsinh = unary("arcsinh", "Return the inverse hyperbolic sine of x.")
+arccosh_op, arccosh = unary("arccosh", "Return the inverse hyperbolic cosine of x.")
+arctanh_op, arctanh = unary("arctanh", "Return the inverse hyperbolic tangent of x.")
 
 # -- rounding and the parts of a float
 
-floor_op: Op = pointwise("floor", 1)
-floor: Unary = unary(floor_op, "Return the largest integer not above x.")
-ceil_op: Op = pointwise("ceil", 1)
-ceil: Unary = unary(ceil_op, "Return the smallest integer not below x.")
-trunc_op: Op = pointwise("trunc", 1)
-trunc: Unary = unary(trunc_op, "Return x without its fraction.")
-rint_op: Op = pointwise("rint", 1)
-rint: Unary = unary(rint_op, "Return the nearest integer, the even one of two.")
+floor_op, floor = unary("floor", "Return the largest integer not above x.")
+ceil_op, ceil = unary("ceil", "Return the smallest integer not below x.")
+trunc_op, trunc = unary("trunc", "Return x without its fraction.")
+rint_op, rint = unary("rint", "Return the nearest integer, the even one of two.")
 round_op: Op = define_pointwise("round", same_type, (1, 1), decimals=_is_decimals)
-nextafter_op: Op = pointwise("nextafter", 2)
-nextafter: Binary = binary(nextafter_op, "Return the neighbour of x in the direction of y.")
-spacing_op: Op = pointwise("spacing", 1)
-spacing: Unary = unary(spacing_op, "Return the distance from x to its neighbour.")
-ldexp_op: Op = pointwise("ldexp", 2, _first_type)
-ldexp: Binary = binary(ldexp_op, "Return x * 2**y, for integers y.")
+nextafter_op, nextafter = binary("nextafter", "Return the neighbour of x in the direction of y.")
+spacing_op, spacing = unary("spacing", "Return the distance from x to its neighbour.")
+ldexp_op, ldexp = binary("ldexp", "Return x * 2**y, for integers y.", _first_type)
 frexp_op: Op = define_pointwise("frexp", _frexp_type, (1, 1))
 
 # -- comparison and logic
 
-eq_op: Op = pointwise("eq", 2, _compare_type)
-eq: Binary = binary(eq_op, "Return x == y.")
-ne_op: Op = pointwise("ne", 2, _compare_type)
-ne: Binary = binary(ne_op, "Return x != y.")
-lt_op: Op = pointwise("lt", 2, _compare_type)
-lt: Binary = binary(lt_op, "Return x < y.")
-le_op: Op = pointwise("le", 2, _compare_type)
-le: Binary = binary(le_op, "Return x <= y.")
-gt_op: Op = pointwise("gt", 2, _compare_type)
-gt: Binary = binary(gt_op, "Return x > y.")
-ge_op: Op = pointwise("ge", 2, _compare_type)
-ge: Binary = binary(ge_op, "Return x >= y.")
-isnan_op: Op = pointwise("isnan", 1, bool_type)
-isnan: Unary = unary(isnan_op, "Return whether x is NaN.")
-isinf_op: Op = pointwise("isinf", 1, bool_type)
-isinf: Unary = unary(isinf_op, "Return whether x is infinite.")
-isfinite_op: Op = pointwise("isfinite", 1, bool_type)
-isfinite: Unary = unary(isfinite_op, "Return whether x is neither infinite nor NaN.")
-signbit_op: Op = pointwise("signbit", 1, bool_type)
-signbit: Unary = unary(signbit_op, "Return whether the sign bit of x is set: x < 0, or x is -0.0.")
-logical_and_op: Op = pointwise("logical_and", 2, bool_type)
-logical_and: Binary = binary(logical_and_op, "Return whether both are nonzero.")
-logical_or_op: Op = pointwise("logical_or", 2, bool_type)
-logical_or: Binary = binary(logical_or_op, "Return whether one is nonzero.")
-logical_xor_op: Op = pointwise("logical_xor", 2, bool_type)
-logical_xor: Binary = binary(logical_xor_op, "Return whether exactly one is nonzero.")
-logical_not_op: Op = pointwise("logical_not", 1, bool_type)
-logical_not: Unary = unary(logical_not_op, "Return whether x is zero.")
-bitwise_and_op: Op = pointwise("bitwise_and", 2)
-bitwise_and: Binary = binary(bitwise_and_op, "Return the bits set in both.")
-bitwise_or_op: Op = pointwise("bitwise_or", 2)
-bitwise_or: Binary = binary(bitwise_or_op, "Return the bits set in one.")
-bitwise_xor_op: Op = pointwise("bitwise_xor", 2)
-bitwise_xor: Binary = binary(bitwise_xor_op, "Return the bits set in exactly one.")
-invert_op: Op = pointwise("invert", 1)
-invert: Unary = unary(invert_op, "Return the bits not set.")
-left_shift_op: Op = pointwise("left_shift", 2)
-left_shift: Binary = binary(left_shift_op, "Return the bits of x moved up by y places.")
-right_shift_op: Op = pointwise("right_shift", 2)
-right_shift: Binary = binary(right_shift_op, "Return the bits of x moved down by y places.")
-bitwise_count_op: Op = pointwise("bitwise_count", 1, _count_type)
-bitwise_count: Unary = unary(bitwise_count_op, "Return the number of bits set in |x|.")
+eq_op, eq = binary("eq", "Return x == y.", _compare_type)
+ne_op, ne = binary("ne", "Return x != y.", _compare_type)
+lt_op, lt = binary("lt", "Return x < y.", _compare_type)
+le_op, le = binary("le", "Return x <= y.", _compare_type)
+gt_op, gt = binary("gt", "Return x > y.", _compare_type)
+ge_op, ge = binary("ge", "Return x >= y.", _compare_type)
+isnan_op, isnan = unary("isnan", "Return whether x is NaN.", bool_type)
+isinf_op, isinf = unary("isinf", "Return whether x is infinite.", bool_type)
+isfinite_op, isfinite = unary("isfinite", "Return whether x is neither infinite nor NaN.", bool_type)
+signbit_op, signbit = unary("signbit", "Return whether the sign bit of x is set: x < 0, or x is -0.0.", bool_type)
+logical_and_op, logical_and = binary("logical_and", "Return whether both are nonzero.", bool_type)
+logical_or_op, logical_or = binary("logical_or", "Return whether one is nonzero.", bool_type)
+logical_xor_op, logical_xor = binary("logical_xor", "Return whether exactly one is nonzero.", bool_type)
+logical_not_op, logical_not = unary("logical_not", "Return whether x is zero.", bool_type)
+bitwise_and_op, bitwise_and = binary("bitwise_and", "Return the bits set in both.")
+bitwise_or_op, bitwise_or = binary("bitwise_or", "Return the bits set in one.")
+bitwise_xor_op, bitwise_xor = binary("bitwise_xor", "Return the bits set in exactly one.")
+invert_op, invert = unary("invert", "Return the bits not set.")
+left_shift_op, left_shift = binary("left_shift", "Return the bits of x moved up by y places.")
+right_shift_op, right_shift = binary("right_shift", "Return the bits of x moved down by y places.")
+bitwise_count_op, bitwise_count = unary(
+    "bitwise_count", "Return the number of bits set in |x|.", lambda ctx, x: TensorMeta(np.dtype(np.uint8), x.extents)
+)
 
 # -- complex parts, choice and conversion
 
-real_op: Op = pointwise("real", 1, real_type, cost=MOVES)
-_real: Unary = unary(real_op, "Return the real part of x.")
-imag_op: Op = pointwise("imag", 1, real_type, cost=MOVES)
-_imag: Unary = unary(imag_op, "Return the imaginary part of x.")
-conj_op: Op = pointwise("conj", 1)
-_conj: Unary = unary(conj_op, "Return the complex conjugate of x.")
-complex_op: Op = pointwise("complex", 2, _complex_type, cost=MOVES)
-make_complex: Binary = binary(complex_op, "Return x + 1j * y.")
+real_op, _real = unary("real", "Return the real part of x.", real_type, cost=MOVES)
+imag_op, _imag = unary("imag", "Return the imaginary part of x.", real_type, cost=MOVES)
+conj_op, _conj = unary("conj", "Return the complex conjugate of x.")
+complex_op, make_complex = binary("complex", "Return x + 1j * y.", _complex_type, cost=MOVES)
 select_op: Op = define_pointwise("select", _select_type, (3, 3))
 convert_op: Op = define_pointwise("convert", _convert_type, (1, 1), cost=MOVES, dtype=kinds.dtype)
 narrow_op: Op = define_pointwise(
@@ -410,21 +317,15 @@ refuse(lambda node: itself(node) if node.inputs[1].meta.dtype.kind == "i" else (
 
 # -- for derivatives at edges
 
-share_op: Op = pointwise("share", 2)
-share: Binary = binary(
-    share_op, "Return the share of x in max(x, y): 1 if larger, 0.5 if equal, 0 if less, NaN beside NaN."
+share_op, share = binary(
+    "share", "Return the share of x in max(x, y): 1 if larger, 0.5 if equal, 0 if less, NaN beside NaN."
 )
-ratio_op: Op = pointwise("ratio", 2)
-ratio: Binary = binary(ratio_op, "Return x / y, and 0 where both are 0.")
-direction_op: Op = pointwise("direction", 3)
-direction: Ternary = ternary(direction_op, "Return x / z for z = hypot(x, y), and 0 where all are 0: a cosine.")
+ratio_op, ratio = binary("ratio", "Return x / y, and 0 where both are 0.")
+direction_op, direction = ternary("direction", "Return x / z for z = hypot(x, y), and 0 where all are 0: a cosine.")
 STEEP = {"e": 1 - 2.0**-4, "f": 1 - 2.0**-9, "d": 1 - 2.0**-16}  # 1 less a larger share has lost digits
-tanh_slope_op: Op = pointwise("tanh_slope", 2)
-tanh_slope: Binary = binary(tanh_slope_op, "Return 1 - y**2 for y = tanh(x), with all digits where that cancels.")
-length_op: Op = pointwise("length", 1)
-length: Unary = unary(length_op, "Return the square root of a sum x of squares. Its derivatives at 0 are 0.")
-gap_op: Op = pointwise("gap", 2)
-gap: Binary = binary(gap_op, "Return x - y, and 0 where both are the same infinity.")
+tanh_slope_op, tanh_slope = binary("tanh_slope", "Return 1 - y**2 for y = tanh(x), with all digits where that cancels.")
+length_op, length = unary("length", "Return the square root of a sum x of squares. Its derivatives at 0 are 0.")
+gap_op, gap = binary("gap", "Return x - y, and 0 where both are the same infinity.")
 
 
 def real(x: Any) -> Any:
@@ -476,10 +377,9 @@ def round(x: Any, decimals: int = 0) -> Any:
     return apply(round_op, x, decimals=decimals)
 
 
-def frexp(x: Any) -> tuple[Any, Any]:
+def frexp(x: Any) -> tuple[Any, ...]:
     """Return (m, e) with x = m * 2**e and 0.5 <= |m| < 1."""
-    mantissa, exponent = apply_all(frexp_op, x)
-    return mantissa, exponent
+    return apply_all(frexp_op, x)
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:

@@ -30,7 +30,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all, localise, meta_of
-from anyshape.ops.core.definition import define
+from anyshape.ops.core.definition import NO_PROBE, define
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
 from anyshape.ops.creation import full
 
@@ -249,10 +249,6 @@ def _footprint_flops(a: Applied) -> Size:
     return expr.mul(len(a.inputs) // 2, expr.mul(elements(a.inputs[0]), elements(a.inputs[-1])))
 
 
-def _weigh_flops(a: Applied) -> Size:
-    return expr.mul(2, expr.mul(elements(a.inputs[0]), elements(a.params["window"])))
-
-
 def _has_axes(node: Node, params: dict[str, Any]) -> bool:
     axes, first = params["axes"], params.get("each", False)
     is_for_each = len(axes) == len(params["before"]) == len(params.get("window", axes))
@@ -268,9 +264,8 @@ def _define_filter(name: str) -> Op:
         _filter_type,
         params={**_KINDS, "running": kinds.flag},
         jointly=_has_axes,
-        claims=None,
-        probe=None,
         cost=OpCost(_filter_flops),
+        **NO_PROBE,
     )
 
 
@@ -281,27 +276,24 @@ weigh_op: Op = define(
     _weigh_type,
     params={**_KINDS, "window": kinds.sizes},
     jointly=_has_axes,
-    claims=None,
-    probe=None,
-    cost=OpCost(_weigh_flops),
+    cost=OpCost(lambda a: expr.mul(2, expr.mul(elements(a.inputs[0]), elements(a.params["window"])))),
+    **NO_PROBE,
 )
 lfilter_op: Op = define(
     "lfilter",
     _lfilter_type,
     params={"ends": kinds.flag, "each": kinds.flag, "sections": kinds.integer},
     jointly=lambda node, params: params["sections"] >= 1,
-    claims=None,
-    probe=None,
     cost=OpCost(lambda a: expr.mul(2, expr.mul(elements(a.inputs[0]), _coefficients(a)))),
+    **NO_PROBE,
 )
 upfirdn_op: Op = define(
     "upfirdn",
     _upfirdn_type,
     params={"up": kinds.integer, "down": kinds.integer, "each": kinds.flag},
     jointly=lambda node, params: min(params["up"], params["down"]) >= 1,
-    claims=None,
-    probe=None,
     cost=OpCost(lambda a: expr.mul(expr.mul(2, elements(a.outputs[0])), expr.ceildiv(a.inputs[1][-1], a.params["up"]))),
+    **NO_PROBE,
 )
 spline_filter_op: Op = define(
     "spline_filter",
@@ -313,9 +305,8 @@ spline_filter_op: Op = define(
         "transposed": kinds.flag,
     },
     jointly=None,
-    claims=None,
-    probe=None,
     cost=OpCost(lambda a: expr.mul(4 * (a.params["order"] // 2), elements(a.inputs[0]))),
+    **NO_PROBE,
 )
 
 
@@ -331,10 +322,9 @@ binary_steps_op: Op = define(
         "dilate": kinds.flag,
     },
     jointly=_has_structure,
-    claims=None,
-    probe=None,
     operands=(1, 2),
     cost=OpCost(lambda a: expr.mul(max(a.params["steps"], 1) * len(a.params["structure"]), elements(a.inputs[0]))),
+    **NO_PROBE,
 )
 
 
@@ -363,9 +353,8 @@ interpolate_op: Op = define(
         "each": kinds.flag,
     },
     jointly=_has_slopes,
-    claims=None,
-    probe=None,
     cost=OpCost(_interpolate_flops),
+    **NO_PROBE,
 )
 _FOOTPRINT = {"axes": kinds.axes, "before": kinds.sizes, "mode": kinds.one_of(*MODES), "fill": kinds.number}
 ranked_op: Op = define(
@@ -373,18 +362,16 @@ ranked_op: Op = define(
     _ranked_type,
     params={**_FOOTPRINT, "rank": kinds.integer, "box": kinds.flag},
     jointly=_has_axes,
-    claims=None,
-    probe=None,
     cost=OpCost(_footprint_flops),
+    **NO_PROBE,
 )
 tied_op: Op = define(
     "tied",
     _tied_type,
     params={**_FOOTPRINT, "beyond": kinds.size, "back": kinds.flag},
     jointly=_has_axes,
-    claims=None,
-    probe=None,
     cost=OpCost(_footprint_flops),
+    **NO_PROBE,
 )
 
 

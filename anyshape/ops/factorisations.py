@@ -61,15 +61,11 @@ def _balance_type(ctx: ShapeGuardContext, a: TensorMeta, *, permute: bool, scale
     return TensorMeta(np.dtype(np.float64), a.extents[:-1]), TensorMeta(INDEX, a.extents[:-1])
 
 
-def _pair_dtype(output: str, dtype: np.dtype) -> np.dtype:
-    return np.dtype(dtype.char.upper()) if output == "complex" else dtype
-
-
 def _qz_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, output: str) -> tuple[TensorMeta, ...]:
     require_squares(ctx, a)
     require_squares(ctx, b)
     require_sides(ctx, a, b)
-    return (TensorMeta(_pair_dtype(output, a.dtype), a.extents),) * 4
+    return (TensorMeta(np.dtype(a.dtype.char.upper()) if output == "complex" else a.dtype, a.extents),) * 4
 
 
 def _ordqz_type(
@@ -135,10 +131,6 @@ def _reflections(a: Applied) -> Size:
     return expr.mul(2, expr.mul(elements(a.inputs[0]), expr.minimum(rows, columns)))
 
 
-def _of_blocks(a: Applied) -> Size:
-    return expr.mul(20, expr.mul(elements(a.outputs[0]), a.inputs[0][-2]))
-
-
 _FORM = kinds.one_of("real", "complex")
 
 qr_complete_op: Op = define("qr_complete", _complete_type, params={}, cost=OpCost(_whole), **PROBED_AT_ONES)
@@ -159,7 +151,7 @@ cossin_op: Op = define(
     "cossin",
     _cossin_type,
     params={"swap_sign": kinds.flag},
-    cost=OpCost(_of_blocks),
+    cost=OpCost(lambda a: expr.mul(20, expr.mul(elements(a.outputs[0]), a.inputs[0][-2]))),
     **PROBED_AT_ONES | {"probe": None},
 )
 cossin_angles_op: Op = define(
@@ -168,16 +160,14 @@ cossin_angles_op: Op = define(
 refuse(itself, polar_op, qz_op, ordqz_op, cossin_op, cossin_angles_op)
 
 
-def qr_complete(a: Operand) -> tuple[Any, Any]:
+def qr_complete(a: Operand) -> tuple[Any, ...]:
     """Return square unitary q, and r of the shape of a, with q r = a."""
-    q, r = apply_all(qr_complete_op, a)
-    return q, r
+    return apply_all(qr_complete_op, a)
 
 
-def qr_raw(a: Operand) -> tuple[Any, Any]:
+def qr_raw(a: Operand) -> tuple[Any, ...]:
     """Return r with the reflections of its columns below the diagonal, and the factor of each, as LAPACK's geqrf."""
-    packed, tau = apply_all(qr_raw_op, a)
-    return packed, tau
+    return apply_all(qr_raw_op, a)
 
 
 def qr_order(a: Operand) -> Any:
@@ -190,16 +180,14 @@ def polar(a: Operand) -> Any:
     return apply(polar_op, a)
 
 
-def ldl(a: Operand, *, lower: bool, hermitian: bool) -> tuple[Any, Any, Any]:
+def ldl(a: Operand, *, lower: bool, hermitian: bool) -> tuple[Any, ...]:
     """Return l, block diagonal d and an order of rows of l that makes it triangular, with l d l^H = a."""
-    factor, middle, order = apply_all(ldl_op, a, lower=lower, hermitian=hermitian)
-    return factor, middle, order
+    return apply_all(ldl_op, a, lower=lower, hermitian=hermitian)
 
 
-def balance(a: Operand, *, permute: bool, scale: bool) -> tuple[Any, Any]:
+def balance(a: Operand, *, permute: bool, scale: bool) -> tuple[Any, ...]:
     """Return the scales and the order that bring rows and columns of equal index to close norms."""
-    scales, order = apply_all(balance_op, a, permute=permute, scale=scale)
-    return scales, order
+    return apply_all(balance_op, a, permute=permute, scale=scale)
 
 
 def qz(a: Operand, b: Operand, output: str) -> tuple[Any, ...]:
@@ -327,16 +315,14 @@ def sylvester(a: Operand, b: Operand, q: Operand) -> Any:
     return apply(sylvester_op, a, b, q)
 
 
-def schur(a: Operand, output: str) -> tuple[Any, Any]:
+def schur(a: Operand, output: str) -> tuple[Any, ...]:
     """Return triangular t and unitary z with z t z^H = a; real ones, for "real", may have blocks of 2 by 2 in t."""
-    t, z = apply_all(schur_op, a, output=output)
-    return t, z
+    return apply_all(schur_op, a, output=output)
 
 
-def hessenberg(a: Operand) -> tuple[Any, Any]:
+def hessenberg(a: Operand) -> tuple[Any, ...]:
     """Return h with zeros below its first subdiagonal, and unitary q, with q h q^H = a."""
-    h, q = apply_all(hessenberg_op, a)
-    return h, q
+    return apply_all(hessenberg_op, a)
 
 
 def _lu_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
@@ -427,10 +413,9 @@ banded_eigh_op: Op = define(
 refuse(itself, banded_eigvalsh_op, banded_eigh_op, row_order_op, banded_solve_op, toeplitz_solve_op)
 
 
-def lu(a: Operand) -> tuple[Any, Any]:
+def lu(a: Operand) -> tuple[Any, ...]:
     """Return the LU factors of matrices in one array, and for each row the one it was exchanged with, in turn."""
-    factors, pivots = apply_all(lu_op, a)
-    return factors, pivots
+    return apply_all(lu_op, a)
 
 
 def row_order(pivots: Operand) -> Any:

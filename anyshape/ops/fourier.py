@@ -57,17 +57,12 @@ def _irfft_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, norm: str, 
     _require_points(ctx, count)
     needed = half_of(count)
     ctx.require_equal(mine, needed, f"{count} results need {needed} elements of their transform, not {mine}")
-    return TensorMeta(_real(x), _along(x, axis, count))
+    return TensorMeta(np.dtype(x.dtype.char.lower()), _along(x, axis, count))
 
 
 def _complex(x: TensorMeta) -> np.dtype:
     """Return the dtype of complex numbers of the precision of x."""
     return np.dtype(x.dtype.char.upper())
-
-
-def _real(x: TensorMeta) -> np.dtype:
-    """Return the dtype of real numbers of the precision of x."""
-    return np.dtype(x.dtype.char.lower())
 
 
 def _trigonometric_type(least: Callable[[int], int]) -> ShapeRule:

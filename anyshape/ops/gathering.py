@@ -255,13 +255,8 @@ scatter_set_op: Op = _define_scatter("scatter_set", MOVES)
 scatter_mul_op: Op = _define_scatter("scatter_mul", per_update(1))
 scatter_min_op: Op = _define_scatter("scatter_min", per_update(1))
 scatter_max_op: Op = _define_scatter("scatter_max", per_update(1))
-SCATTERS: dict[str, Op] = {
-    "add": scatter_add_op,
-    "set": scatter_set_op,
-    "mul": scatter_mul_op,
-    "min": scatter_min_op,
-    "max": scatter_max_op,
-}
+_SCATTER_OPS = scatter_add_op, scatter_set_op, scatter_mul_op, scatter_min_op, scatter_max_op
+SCATTERS: dict[str, Op] = {op.name.removeprefix("scatter_"): op for op in _SCATTER_OPS}
 
 
 def _refusals(node: Node) -> list[Node]:

@@ -263,10 +263,9 @@ def adjugate(a: Operand) -> Any:
     return apply(adjugate_op, a)
 
 
-def slogdet(a: Operand) -> tuple[Any, Any]:
+def slogdet(a: Operand) -> tuple[Any, ...]:
     """Return the sign of the determinant, and the logarithm of its absolute value."""
-    sign, logarithm = apply_all(slogdet_op, a)
-    return sign, logarithm
+    return apply_all(slogdet_op, a)
 
 
 def lu_factor(a: Operand) -> tuple[Any, Any]:
@@ -295,10 +294,9 @@ def eigvalsh(a: Operand, *, lower: bool = True) -> Any:
     return apply(eigvalsh_op, a, lower=lower)
 
 
-def eigh(a: Operand, *, lower: bool = True) -> tuple[Any, Any]:
+def eigh(a: Operand, *, lower: bool = True) -> tuple[Any, ...]:
     """Return the eigenvalues of Hermitian matrices in ascending order, and eigenvectors as columns."""
-    values, vectors = apply_all(eigh_op, a, lower=lower)
-    return values, vectors
+    return apply_all(eigh_op, a, lower=lower)
 
 
 def eigvals(a: Operand) -> Any:
@@ -306,10 +304,9 @@ def eigvals(a: Operand) -> Any:
     return apply(eigvals_op, a)
 
 
-def eig(a: Operand) -> tuple[Any, Any]:
+def eig(a: Operand) -> tuple[Any, ...]:
     """Return the eigenvalues of square matrices, complex and in the order of LAPACK, and eigenvectors as columns."""
-    values, vectors = apply_all(eig_op, a)
-    return values, vectors
+    return apply_all(eig_op, a)
 
 
 def svdvals(a: Operand) -> Any:
@@ -317,16 +314,14 @@ def svdvals(a: Operand) -> Any:
     return apply(svdvals_op, a)
 
 
-def svd(a: Operand, *, full: bool = False) -> tuple[Any, Any, Any]:
+def svd(a: Operand, *, full: bool = False) -> tuple[Any, ...]:
     """Return u, s and v^H with u s v^H = a; with `full`, u and v^H are square."""
-    u, s, vh = apply_all(svd_op, a, full=full)
-    return u, s, vh
+    return apply_all(svd_op, a, full=full)
 
 
-def qr(a: Operand) -> tuple[Any, Any]:
+def qr(a: Operand) -> tuple[Any, ...]:
     """Return q with orthonormal columns and upper triangular r with q r = a; their inner axis is the shorter side."""
-    q, r = apply_all(qr_op, a)
-    return q, r
+    return apply_all(qr_op, a)
 
 
 def pinv(a: Operand, cutoff: Operand) -> Any:

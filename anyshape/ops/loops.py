@@ -100,8 +100,7 @@ def sizes_of_trips(body: Graph, layout: Layout, size_of: Callable[[int, int], An
     varying = varying_variables(body, layout)
     sizes: dict[DimVar, Any] = {}
     for source in body.dims:
-        axis = expr.as_atom(source.size)
-        if isinstance(axis, InputAxis) and source.variable not in varying:
+        if isinstance(axis := expr.as_atom(source.size), InputAxis) and source.variable not in varying:
             is_element = layout.stacks.start <= axis.operand < layout.stacks.stop
             sizes[source.variable] = size_of(axis.operand, axis.axis + is_element)
     return sizes
@@ -191,8 +190,7 @@ def loop_types(
     ctx: ShapeGuardContext, body: Graph, operands: Sequence[TensorMeta], layout: Layout, joined: int, count: Size
 ) -> tuple[TensorMeta, ...]:
     """Return the types of the last carries, of stacks of `count` results, and of joined ones."""
-    stacked = len(body.outputs) - layout.carries - joined
-    if stacked < 0 or not body.outputs:
+    if (stacked := len(body.outputs) - layout.carries - joined) < 0 or not body.outputs:
         raise ctx.fail("the body of a loop gives fewer arrays than it takes")
     _check_carries(ctx, body, layout)
     varying = varying_variables(body, layout)
@@ -283,13 +281,8 @@ def _check_varying(ctx: ShapeGuardContext, body: Graph, layout: Layout, varying:
                 raise ctx.fail(f"an operand of the loop has the size {extent}, which differs between trips")
             if i < layout.carries:
                 new = body.outputs[i].meta.extents[axis]
-                _check_axis(
-                    ctx,
-                    body,
-                    f"axis {axis} of carry {i}",
-                    after.setdefault(alone[axis], new) if varies else extent,
-                    new,
-                )
+                expected = after.setdefault(alone[axis], new) if varies else extent
+                _check_axis(ctx, body, f"axis {axis} of carry {i}", expected, new)
 
 
 def _check_axis(ctx: ShapeGuardContext, body: Graph, axis: str, expected: ShapeExtent, new: ShapeExtent) -> None:
@@ -354,11 +347,6 @@ def _are_flags(node: Node, param) -> bool:
     return isinstance(param, tuple) and all(type(flag) is bool for flag in param) and any(param)
 
 
-def _each_fits(node: Node, params: dict[str, Any]) -> bool:
-    """Return whether a node has an operand for each input of its graph of rows."""
-    return len(node.inputs) == len(params["rows"][0].inputs) >= len(params["carries"])
-
-
 def _scan_flops(applied: Applied) -> Size:
     """Return the operations of all trips; raise where carries change size, so that trips differ."""
     params = applied.params
@@ -421,7 +409,7 @@ while_each_op: Op = define(
     _while_each_type,
     params={"one": _is_body, "rows": _is_body, "carries": _are_flags},
     operands=(1, 10_000),
-    jointly=_each_fits,
+    jointly=lambda node, params: len(node.inputs) == len(params["rows"][0].inputs) >= len(params["carries"]),
     cost=OpCost(_while_flops, bound=True),
     makes_sizes=True,
     has_subgraphs=True,

@@ -47,10 +47,6 @@ def _reshape_type(ctx: ShapeGuardContext, x: TensorMeta, *, shape: tuple[Size, .
     return new
 
 
-def _transpose_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...]) -> TensorMeta:
-    return TensorMeta(x.dtype, tuple([x.extents[a] for a in axes]))
-
-
 def _slice_type(
     ctx: ShapeGuardContext, x: TensorMeta, *, starts: tuple[Size, ...], sizes: tuple[Size, ...], steps: tuple[Size, ...]
 ) -> TensorMeta:
@@ -156,7 +152,7 @@ broadcast_in_dim_op: Op = define(
 reshape_op: Op = define("reshape", _reshape_type, params={"shape": kinds.sizes}, cost=MOVES, **NO_CHECKS)
 transpose_op: Op = define(
     "transpose",
-    _transpose_type,
+    lambda ctx, x, *, axes: TensorMeta(x.dtype, tuple([x.extents[a] for a in axes])),
     params={"axes": kinds.axes},
     jointly=lambda node, params: sorted(params["axes"]) == list(range(node.inputs[0].meta.rank)),
     cost=MOVES,
@@ -230,8 +226,7 @@ def broadcast_to(x: Operand, shape: Sequence[Size]) -> Any:
     meta = meta_of(x)
     if meta.sizes == sizes:
         return x
-    offset = len(sizes) - meta.rank
-    if offset < 0:
+    if (offset := len(sizes) - meta.rank) < 0:
         why = f"an array of {meta.rank} axes cannot be broadcast to {len(sizes)} axes"
         raise context_of("broadcast_to", x).fail(why, "drop axes first, as with x[0]")
     return _repeated(x, sizes, tuple(range(offset, len(sizes))))
@@ -241,19 +236,12 @@ def reshape(x: Operand, shape: Sequence[Size]) -> Any:
     """Return the elements of x, in C order, in another shape; one size may be -1."""
     ctx = context_of("reshape", x)
     old = sizes_of(ctx, x)
-    new = infer_reshape(ctx, old, expressions(tuple(shape)))
-    if new == old:
+    if (new := infer_reshape(ctx, old, expressions(tuple(shape)))) == old:
         return x
     local, sources = localise(new, (x,))
     result = apply(reshape_op, x, sources=sources, shape=local)
-    return viewed(
-        result,
-        x,
-        lambda base: reshape(base, new),
-        lambda base, part: reshape(part, old),
-        ("reshape", new),
-        certain=splits_axes(old, new),
-    )
+    read, write = lambda base: reshape(base, new), lambda base, part: reshape(part, old)
+    return viewed(result, x, read, write, ("reshape", new), certain=splits_axes(old, new))
 
 
 def splits_axes(old: Sequence[Size], new: Sequence[Size]) -> bool:
@@ -297,13 +285,9 @@ def strided(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Se
         return x  # all elements of an axis in order can only start at 0
     (local_starts, local_sizes, local_steps), sources = localise((starts, sizes, steps), (x,))
     result = apply(slice_op, x, sources=sources, starts=local_starts, sizes=local_sizes, steps=local_steps)
-    return viewed(
-        result,
-        x,
-        lambda base: strided(base, starts, sizes, steps),
-        lambda base, part: slice_update(base, part, starts, steps),
-        ("slice", starts, sizes, steps),
-    )
+    read = lambda base: strided(base, starts, sizes, steps)
+    write = lambda base, part: slice_update(base, part, starts, steps)
+    return viewed(result, x, read, write, ("slice", starts, sizes, steps))
 
 
 def slice_update(x: Operand, part: Operand, starts: Sequence[Size], steps: Sequence[Size] | None = None) -> Any:
@@ -352,9 +336,7 @@ def rev(x: Operand, axes: Sequence[int]) -> Any:
     return viewed(backwards, x, lambda base: rev(base, axes), lambda base, part: rev(part, axes), ("rev", axes))
 
 
-def pad(
-    x: Operand, low: Sequence[Size], high: Sequence[Size], interior: Sequence[Size] | None = None, value: Any = 0
-) -> Any:
+def pad(x: Operand, low: Sequence[Size], high: Sequence[Size], interior: Sequence[Size] | None = None, value=0) -> Any:
     """Return x with a literal before and after each axis and between its elements; no amount may be negative."""
     ctx = context_of("pad", x)
     interior = (0,) * len(low) if interior is None else tuple(interior)
@@ -366,9 +348,7 @@ def pad(
     return pad_unchecked(x, amounts[0], amounts[1], amounts[2], value)
 
 
-def pad_unchecked(
-    x: Operand, low: Sequence[Size], high: Sequence[Size], interior: Sequence[Size], value: Any = 0
-) -> Any:
+def pad_unchecked(x: Operand, low: Sequence[Size], high: Sequence[Size], interior: Sequence[Size], value=0) -> Any:
     """Pad by amounts that the caller ensures are not negative."""
     (low, high, interior), sources = localise((tuple(low), tuple(high), tuple(interior)), (x,))
     literal = meta_of(x).dtype.type(value).item()

@@ -193,13 +193,8 @@ def _with_operands(node: Node, live: Sequence[bool], remaining: Sequence[int], p
     if params["ends"]:
         ends = tuple([shape for shape, flag in zip(params["ends"], live, strict=False) if flag])
         node, params["ends"] = _with_sizes_of(node, remaining, ends)
-    return replace(
-        node,
-        op=op,
-        inputs=tuple([node.inputs[i] for i in remaining]),
-        params=params_tuple(params),
-        outputs=tuple(itertools.compress(node.outputs, live)),
-    )
+    inputs, outputs = tuple([node.inputs[i] for i in remaining]), tuple(itertools.compress(node.outputs, live))
+    return replace(node, op=op, inputs=inputs, params=params_tuple(params), outputs=outputs)
 
 
 def _with_sizes_of(node: Node, remaining: Sequence[int], sizes) -> tuple[Node, Any]:
@@ -219,8 +214,7 @@ def with_cheap_element(node: Node, carrier_of: Callable[[Value], Node | None]) -
     at, operands = layout.carries, range(len(node.inputs))
     if layout.elements > 1 or node.inputs[at].meta.dtype.kind == "b" or at in read_positions([body]):
         return [node]
-    carrier = carrier_of(node.inputs[at])
-    if carrier is None:
+    if (carrier := carrier_of(node.inputs[at])) is None:
         return [node]
     (rest,) = with_inputs([body], [i for i in range(len(body.inputs)) if i != at])
     new = {"body": (with_element(rest, at, carrier.outputs[0].meta),)}
@@ -384,9 +378,5 @@ def _renewed_conditional(node: Node, live: Sequence[bool], positions: Sequence[i
     index, *operands = node.inputs
     if all(live) and len(positions) == len(operands):
         return node
-    return replace(
-        node,
-        inputs=(index, *[operands[i] for i in positions]),
-        outputs=tuple([v for v, flag in zip(node.outputs, live, strict=True) if flag]),
-        params=params_tuple(params),
-    )
+    inputs, outputs = (index, *[operands[i] for i in positions]), tuple(itertools.compress(node.outputs, live))
+    return replace(node, inputs=inputs, outputs=outputs, params=params_tuple(params))

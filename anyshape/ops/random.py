@@ -81,11 +81,6 @@ def _are_loops(node: Node, param) -> bool:
     )
 
 
-def _is_result(node: Node, param) -> bool:
-    """Accept a dtype of numbers that draws have."""
-    return isinstance(param, np.dtype) and param.kind in "biuf"
-
-
 draw_op: Op = define(
     "draw",
     _draw_type,
@@ -94,7 +89,7 @@ draw_op: Op = define(
         "method": kinds.one_of(*METHODS),
         "shape": kinds.sizes,
         "count": kinds.size,
-        "dtype": _is_result,
+        "dtype": lambda node, param: isinstance(param, np.dtype) and param.kind in "biuf",
         "options": _are_options,
         "loops": _are_loops,
     },
@@ -115,25 +110,14 @@ def draw(
     count: Size = 0,
     options: Sequence[tuple[str, Any]] = (),
     loops: tuple[tuple[bool, ...], ...] = (),
-) -> tuple[Any, Any]:
+) -> tuple[Any, ...]:
     """Return numbers of this shape that a method of the generator draws, and the mark of their end.
 
     `count` is the number of elements that positions are drawn for. `options` are further arguments of the method.
     """
     (sizes, number), sources = localise((result_sizes(method, tuple(shape)), count), (generator, *operands))
-    numbers, mark = apply_all(
-        draw_op,
-        generator,
-        *operands,
-        sources=sources,
-        method=method,
-        shape=sizes,
-        count=number,
-        dtype=np.dtype(dtype),
-        options=tuple(options),
-        loops=loops,
-    )
-    return numbers, mark
+    params = {"method": method, "shape": sizes, "count": number, "dtype": np.dtype(dtype), "options": tuple(options)}
+    return apply_all(draw_op, generator, *operands, sources=sources, **params, loops=loops)
 
 
 def order_draw(generator: Operand, after: Operand) -> Any:

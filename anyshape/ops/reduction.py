@@ -24,6 +24,8 @@ from anyshape.ops.indexing import refuse_indices
 
 Function: TypeAlias = Callable[..., Any]
 BOOL = np.dtype(bool)
+_ONE_EACH = per_operand(1)
+_INCREASING: dict[str, Any] = {"jointly": kinds.has_increasing_axes, "claims": None, "probe": PROBE_ONES}
 
 
 def _without(x: TensorMeta, axes: tuple[int, ...], dtype: np.dtype) -> TensorMeta:
@@ -37,8 +39,7 @@ def _reduce_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...]
 def _not_empty(ctx: ShapeGuardContext, x: TensorMeta, axes: tuple[int, ...]) -> None:
     """Assert that the axes are not empty, for an op without a neutral element."""
     for axis in axes:
-        extent = x.extents[axis]
-        if isinstance(extent, Exact):
+        if isinstance(extent := x.extents[axis], Exact):
             ctx.require(at_least(extent.size, 1), f"axis {axis} of size {extent.size} must not be empty")
 
 
@@ -75,19 +76,12 @@ def _softmax_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...
     return x
 
 
-def _safe_softmax_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...]) -> TensorMeta:
+def _float_type(ctx: ShapeGuardContext, x: TensorMeta, **params) -> TensorMeta:
     _require_float(ctx, x)
     return x
 
 
 def _cumulative_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, reverse: bool, exclusive: bool) -> TensorMeta:
-    return x
-
-
-def _cumlogsumexp_type(
-    ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, reverse: bool, exclusive: bool
-) -> TensorMeta:
-    _require_float(ctx, x)
     return x
 
 
@@ -111,124 +105,78 @@ def _sum_to_type(
     return TensorMeta(x.dtype, extents)
 
 
-def _logsumexp_flops(a: Applied) -> Size:
-    """max, -, exp and + for each element; log and + for each sum."""
-    return expr.add(expr.mul(4, elements(a.inputs[0])), expr.mul(2, elements(a.outputs[0])))
+def _over_axes(name: str, doc: str, rule: Callable[..., TensorMeta], cost: OpCost = _ONE_EACH) -> tuple[Op, Function]:
+    """Define a reduction, and the function that applies it; over no axis it gives x itself."""
+    op = define(name, rule, params={"axes": kinds.axes}, cost=cost, **_INCREASING)
 
-
-def _reduction(name: str, rule: Callable[..., TensorMeta], cost: OpCost) -> Op:
-    return define(
-        name,
-        rule,
-        params={"axes": kinds.axes},
-        jointly=kinds.has_increasing_axes,
-        claims=None,
-        probe=PROBE_ONES,
-        cost=cost,
-    )
-
-
-def _extreme(name: str) -> Op:
-    return define(
-        name,
-        _extreme_type,
-        params={"axes": kinds.axes, "empty": kinds.flag},
-        jointly=kinds.has_increasing_axes,
-        claims=None,
-        probe=PROBE_ONES,
-        cost=per_operand(1),
-    )
-
-
-def _position(name: str) -> Op:
-    return define(name, _position_type, params={"axis": kinds.axis}, cost=per_operand(1), **PROBED_AT_ONES)
-
-
-def _cumulative(name: str, rule: Callable[..., TensorMeta] = _cumulative_type) -> Op:
-    return define(
-        name,
-        rule,
-        params={"axis": kinds.axis, "reverse": kinds.flag, "exclusive": kinds.flag},
-        cost=per_operand(1),
-        **PROBED_AT_ONES,
-    )
-
-
-def _over_axes(op: Op, doc: str) -> Function:
     def function(x: Operand, axes: Sequence[int]):
         return apply(op, x, axes=tuple(sorted(axes))) if axes else x
 
-    return named(function, op, doc)
+    return op, named(function, op, doc)
 
 
-def _extreme_over_axes(op: Op, doc: str) -> Function:
+def _extreme(name: str, doc: str) -> tuple[Op, Function]:
+    op = define(name, _extreme_type, params={"axes": kinds.axes, "empty": kinds.flag}, cost=_ONE_EACH, **_INCREASING)
+
     def function(x: Operand, axes: Sequence[int], *, empty: bool = False):
         return apply(op, x, axes=tuple(sorted(axes)), empty=empty) if axes else x
 
-    return named(function, op, doc)
+    return op, named(function, op, f"Return the {doc} value.")
 
 
-def _to_position(op: Op, doc: str) -> Function:
+def _position(name: str, doc: str) -> tuple[Op, Function]:
+    op = define(name, _position_type, params={"axis": kinds.axis}, cost=_ONE_EACH, **PROBED_AT_ONES)
+
     def function(x: Operand, axis: int):
         return apply(op, x, axis=axis)
 
-    return named(function, op, doc)
+    return op, named(function, op, f"Return the index of the first {doc} along the axis, or of the first NaN.")
 
 
-def _along_axis(op: Op, doc: str) -> Function:
+def _cumulative(name: str, doc: str, rule: Callable[..., TensorMeta] = _cumulative_type) -> tuple[Op, Function]:
+    params = {"axis": kinds.axis, "reverse": kinds.flag, "exclusive": kinds.flag}
+    op = define(name, rule, params=params, cost=_ONE_EACH, **PROBED_AT_ONES)
+
     def function(x: Operand, axis: int, *, reverse: bool = False, exclusive: bool = False):
         return apply(op, x, axis=axis, reverse=reverse, exclusive=exclusive)
 
-    return named(function, op, f"{doc} From the end if `reverse`; without the element itself if `exclusive`.")
+    doc = f"Return the {doc}. From the end if `reverse`; without the element itself if `exclusive`."
+    return op, named(function, op, doc)
 
 
-# Reducing over no axis gives x itself.
-reduce_sum_op: Op = _reduction("reduce_sum", _reduce_type, per_operand(1))
-reduce_sum: Function = _over_axes(reduce_sum_op, "Return the sum over the axes, which disappear.")
-reduce_prod_op: Op = _reduction("reduce_prod", _reduce_type, per_operand(1))
-reduce_prod: Function = _over_axes(reduce_prod_op, "Return the product over the axes, which disappear.")
-reduce_max_op: Op = _extreme("reduce_max")
-reduce_max: Function = _extreme_over_axes(
-    reduce_max_op,
-    "Return the maximum over the axes; NaN if any element is. With `empty`, no elements give the least value.",
+reduce_sum_op, reduce_sum = _over_axes("reduce_sum", "Return the sum over the axes, which disappear.", _reduce_type)
+reduce_prod_op, reduce_prod = _over_axes(
+    "reduce_prod", "Return the product over the axes, which disappear.", _reduce_type
 )
-reduce_min_op: Op = _extreme("reduce_min")
-reduce_min: Function = _extreme_over_axes(
-    reduce_min_op,
-    "Return the minimum over the axes; NaN if any element is. With `empty`, no elements give the largest value.",
+reduce_max_op, reduce_max = _extreme(
+    "reduce_max", "maximum over the axes; NaN if any element is. With `empty`, no elements give the least"
 )
-reduce_and_op: Op = _reduction("reduce_and", _logical_type, per_operand(1))
-reduce_and: Function = _over_axes(reduce_and_op, "Return whether all elements are true.")
-reduce_or_op: Op = _reduction("reduce_or", _logical_type, per_operand(1))
-reduce_or: Function = _over_axes(reduce_or_op, "Return whether any element is true.")
-reduce_logsumexp_op: Op = _reduction("reduce_logsumexp", _logsumexp_type, OpCost(_logsumexp_flops))
-reduce_logsumexp: Function = _over_axes(
-    reduce_logsumexp_op, "Return the logarithm of the sum of exponentials; no elements give -inf."
+reduce_min_op, reduce_min = _extreme(
+    "reduce_min", "minimum over the axes; NaN if any element is. With `empty`, no elements give the largest"
 )
-argmax_op: Op = _position("argmax")
-argmax: Function = _to_position(argmax_op, "Return the index of the first maximum along the axis, or of the first NaN.")
-argmin_op: Op = _position("argmin")
-argmin: Function = _to_position(argmin_op, "Return the index of the first minimum along the axis, or of the first NaN.")
+reduce_and_op, reduce_and = _over_axes("reduce_and", "Return whether all elements are true.", _logical_type)
+reduce_or_op, reduce_or = _over_axes("reduce_or", "Return whether any element is true.", _logical_type)
+reduce_logsumexp_op, reduce_logsumexp = _over_axes(
+    "reduce_logsumexp",
+    "Return the logarithm of the sum of exponentials; no elements give -inf.",
+    _logsumexp_type,
+    OpCost(lambda a: expr.add(expr.mul(4, elements(a.inputs[0])), expr.mul(2, elements(a.outputs[0])))),
+)
+argmax_op, argmax = _position("argmax", "maximum")
+argmin_op, argmin = _position("argmin", "minimum")
 
-softmax_op: Op = _reduction("softmax", _softmax_type, per_operand(5))
-softmax: Function = _over_axes(softmax_op, "Return exp(x) divided by its sum over the axes, without overflow.")
-safe_softmax_op: Op = _reduction("safe_softmax", _safe_softmax_type, per_operand(5))
-safe_softmax: Function = _over_axes(
-    safe_softmax_op,
-    "Return exp(x) divided by its sum over the axes, and 0 where that is 0: the derivative of logsumexp.",
+_EXP_BY_SUM = "Return exp(x) divided by its sum over the axes"
+softmax_op, softmax = _over_axes("softmax", f"{_EXP_BY_SUM}, without overflow.", _softmax_type, per_operand(5))
+safe_softmax_op, safe_softmax = _over_axes(
+    "safe_softmax", f"{_EXP_BY_SUM}, and 0 where that is 0: the derivative of logsumexp.", _float_type, per_operand(5)
 )
 
-cumsum_op: Op = _cumulative("cumsum")
-cumsum: Function = _along_axis(cumsum_op, "Return the sum of the elements up to each one.")
-cumprod_op: Op = _cumulative("cumprod")
-cumprod: Function = _along_axis(cumprod_op, "Return the product of the elements up to each one.")
-cummax_op: Op = _cumulative("cummax")
-cummax: Function = _along_axis(cummax_op, "Return the maximum of the elements up to each one.")
-cummin_op: Op = _cumulative("cummin")
-cummin: Function = _along_axis(cummin_op, "Return the minimum of the elements up to each one.")
-cumlogsumexp_op: Op = _cumulative("cumlogsumexp", _cumlogsumexp_type)
-cumlogsumexp: Function = _along_axis(
-    cumlogsumexp_op, "Return the logarithm of the sum of exponentials up to each element."
+cumsum_op, cumsum = _cumulative("cumsum", "sum of the elements up to each one")
+cumprod_op, cumprod = _cumulative("cumprod", "product of the elements up to each one")
+cummax_op, cummax = _cumulative("cummax", "maximum of the elements up to each one")
+cummin_op, cummin = _cumulative("cummin", "minimum of the elements up to each one")
+cumlogsumexp_op, cumlogsumexp = _cumulative(
+    "cumlogsumexp", "logarithm of the sum of exponentials up to each element", _float_type
 )
 recurrence_op: Op = define(
     "recurrence",

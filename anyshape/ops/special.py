@@ -14,7 +14,9 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import apply
 
-_pointwise = functools.partial(ew.pointwise, family="special")
+_unary = functools.partial(ew.unary, family="special")
+_binary = functools.partial(ew.binary, family="special")
+_ternary = functools.partial(ew.ternary, family="special")
 
 
 def _ordered(name: str) -> Op:
@@ -34,55 +36,36 @@ def _harmonic_type(
 
 # -- error functions and the normal distribution
 
-erf_op: Op = _pointwise("erf", 1)
-erf: ew.Unary = ew.unary(erf_op, "Return the error function.")
-erfc_op: Op = _pointwise("erfc", 1)
-erfc: ew.Unary = ew.unary(erfc_op, "Return 1 - erf(x), accurate for large x.")
-erfcx_op: Op = _pointwise("erfcx", 1)
-erfcx: ew.Unary = ew.unary(erfcx_op, "Return exp(x**2) * erfc(x).")
-ndtr_op: Op = _pointwise("ndtr", 1)
-ndtr: ew.Unary = ew.unary(ndtr_op, "Return the cumulative distribution of the standard normal.")
-ndtri_op: Op = _pointwise("ndtri", 1)
-ndtri: ew.Unary = ew.unary(ndtri_op, "Return the quantile of the standard normal.")
-owens_t_op: Op = _pointwise("owens_t", 2)
-owens_t: ew.Binary = ew.binary(
-    owens_t_op, "Return Owen's T function: P(X > x, 0 < Y < y X) of standard normals X and Y."
-)
-log_ndtr_op: Op = _pointwise("log_ndtr", 1)
-log_ndtr: ew.Unary = ew.unary(log_ndtr_op, "Return log(ndtr(x)), accurate for very negative x.")
+erf_op, erf = _unary("erf", "Return the error function.")
+erfc_op, erfc = _unary("erfc", "Return 1 - erf(x), accurate for large x.")
+erfcx_op, erfcx = _unary("erfcx", "Return exp(x**2) * erfc(x).")
+ndtr_op, ndtr = _unary("ndtr", "Return the cumulative distribution of the standard normal.")
+ndtri_op, ndtri = _unary("ndtri", "Return the quantile of the standard normal.")
+owens_t_op, owens_t = _binary("owens_t", "Return Owen's T function: P(X > x, 0 < Y < y X) of standard normals X and Y.")
+log_ndtr_op, log_ndtr = _unary("log_ndtr", "Return log(ndtr(x)), accurate for very negative x.")
 
 # -- gamma and beta functions
 
-gamma_op: Op = _pointwise("gamma", 1)
-gamma: ew.Unary = ew.unary(gamma_op, "Return the gamma function.")
-gammaln_op: Op = _pointwise("gammaln", 1)
-gammaln: ew.Unary = ew.unary(gammaln_op, "Return log(|gamma(x)|).")
-digamma_op: Op = _pointwise("digamma", 1)
-digamma: ew.Unary = ew.unary(digamma_op, "Return the derivative of gammaln.")
+gamma_op, gamma = _unary("gamma", "Return the gamma function.")
+gammaln_op, gammaln = _unary("gammaln", "Return log(|gamma(x)|).")
+digamma_op, digamma = _unary("digamma", "Return the derivative of gammaln.")
 polygamma_op: Op = _ordered("polygamma")
 polygamma_difference_op: Op = ew.define_pointwise(
     "polygamma_difference", ew.same_type, (2, 2), family="special", order=kinds.order
 )
-beta_op: Op = _pointwise("beta", 2)
-beta: ew.Binary = ew.binary(beta_op, "Return gamma(x) * gamma(y) / gamma(x + y).")
-betaln_op: Op = _pointwise("betaln", 2)
-betaln: ew.Binary = ew.binary(betaln_op, "Return log(|beta(x, y)|).")
-zeta_op: Op = _pointwise("zeta", 2)
-zeta: ew.Binary = ew.binary(zeta_op, "Return Hurwitz's zeta function: the sum of (k + y)**-x.")
+beta_op, beta = _binary("beta", "Return gamma(x) * gamma(y) / gamma(x + y).")
+betaln_op, betaln = _binary("betaln", "Return log(|beta(x, y)|).")
+zeta_op, zeta = _binary("zeta", "Return Hurwitz's zeta function: the sum of (k + y)**-x.")
 zeta_derivative_op: Op = ew.define_pointwise(
     "zeta_derivative", ew.same_type, (2, 2), family="special", order=kinds.order
 )
-riemann_zeta_op: Op = _pointwise("riemann_zeta", 1)
-riemann_zeta: ew.Unary = ew.unary(riemann_zeta_op, "Return Riemann's zeta function, also below 1.")
-gammainc_op: Op = _pointwise("gammainc", 2)
-gammainc: ew.Binary = ew.binary(
-    gammainc_op, "Return the regularised lower incomplete gamma function of y, of parameter x."
+riemann_zeta_op, riemann_zeta = _unary("riemann_zeta", "Return Riemann's zeta function, also below 1.")
+gammainc_op, gammainc = _binary(
+    "gammainc", "Return the regularised lower incomplete gamma function of y, of parameter x."
 )
-gammaincc_op: Op = _pointwise("gammaincc", 2)
-gammaincc: ew.Binary = ew.binary(gammaincc_op, "Return 1 - gammainc(x, y).")
-betainc_op: Op = _pointwise("betainc", 3)
-betainc: ew.Ternary = ew.ternary(
-    betainc_op, "Return the regularised incomplete beta function of z, with parameters x and y."
+gammaincc_op, gammaincc = _binary("gammaincc", "Return 1 - gammainc(x, y).")
+betainc_op, betainc = _ternary(
+    "betainc", "Return the regularised incomplete beta function of z, with parameters x and y."
 )
 gammainc_derivative_op: Op = ew.define_pointwise(
     "gammainc_derivative", ew.same_type, (2, 2), family="special", order=kinds.order
@@ -93,82 +76,49 @@ betainc_derivative_op: Op = ew.define_pointwise(
 student_derivative_op: Op = ew.define_pointwise(
     "student_derivative", ew.same_type, (2, 2), family="special", order=kinds.order
 )
-betaincc_op: Op = _pointwise("betaincc", 3)
-betaincc: ew.Ternary = ew.ternary(betaincc_op, "Return 1 - betainc(x, y, z).")
-gammaincinv_op: Op = _pointwise("gammaincinv", 2)
-gammaincinv: ew.Binary = ew.binary(gammaincinv_op, "Return the y whose gammainc(x, y) is the second operand.")
-gammainccinv_op: Op = _pointwise("gammainccinv", 2)
-gammainccinv: ew.Binary = ew.binary(gammainccinv_op, "Return the y whose gammaincc(x, y) is the second operand.")
-betaincinv_op: Op = _pointwise("betaincinv", 3)
-betaincinv: ew.Ternary = ew.ternary(betaincinv_op, "Return the number whose betainc with parameters x and y is z.")
-betainccinv_op: Op = _pointwise("betainccinv", 3)
-betainccinv: ew.Ternary = ew.ternary(betainccinv_op, "Return the number whose betaincc with parameters x and y is z.")
-stdtr_op: Op = _pointwise("stdtr", 2)
-stdtr: ew.Binary = ew.binary(
-    stdtr_op, "Return the distribution function of Student's t at y, with x degrees of freedom."
-)
-stdtrit_op: Op = _pointwise("stdtrit", 2)
-stdtrit: ew.Binary = ew.binary(
-    stdtrit_op, "Return the quantile of Student's t at the probability y, with x degrees of freedom."
+betaincc_op, betaincc = _ternary("betaincc", "Return 1 - betainc(x, y, z).")
+gammaincinv_op, gammaincinv = _binary("gammaincinv", "Return the y whose gammainc(x, y) is the second operand.")
+gammainccinv_op, gammainccinv = _binary("gammainccinv", "Return the y whose gammaincc(x, y) is the second operand.")
+betaincinv_op, betaincinv = _ternary("betaincinv", "Return the number whose betainc with parameters x and y is z.")
+betainccinv_op, betainccinv = _ternary("betainccinv", "Return the number whose betaincc with parameters x and y is z.")
+stdtr_op, stdtr = _binary("stdtr", "Return the distribution function of Student's t at y, with x degrees of freedom.")
+stdtrit_op, stdtrit = _binary(
+    "stdtrit", "Return the quantile of Student's t at the probability y, with x degrees of freedom."
 )
 
 # -- logistic functions, entropies, integrals of exponentials
 
-expit_op: Op = _pointwise("expit", 1)
-expit: ew.Unary = ew.unary(expit_op, "Return 1 / (1 + exp(-x)).")
-expit_slope_op: Op = _pointwise("expit_slope", 2)
-expit_slope: ew.Binary = ew.binary(expit_slope_op, "Return y (1 - y) for y = expit(x), with all digits.")
-log_expit_op: Op = _pointwise("log_expit", 1)
-log_expit: ew.Unary = ew.unary(log_expit_op, "Return log(expit(x)), accurate for very negative x.")
-xlogy_op: Op = _pointwise("xlogy", 2)
-xlogy: ew.Binary = ew.binary(xlogy_op, "Return x * log(y), and 0 where x is 0.")
-xlog1py_op: Op = _pointwise("xlog1py", 2)
-xlog1py: ew.Binary = ew.binary(xlog1py_op, "Return x * log(1 + y), and 0 where x is 0.")
-entr_op: Op = _pointwise("entr", 1)
-entr: ew.Unary = ew.unary(entr_op, "Return -x * log(x), 0 at 0 and -inf below.")
-rel_entr_op: Op = _pointwise("rel_entr", 2)
-rel_entr: ew.Binary = ew.binary(rel_entr_op, "Return x * log(x / y), the terms of the relative entropy.")
-kl_div_op: Op = _pointwise("kl_div", 2)
-kl_div: ew.Binary = ew.binary(kl_div_op, "Return x * log(x / y) - x + y, the terms of the Kullback-Leibler divergence.")
+expit_op, expit = _unary("expit", "Return 1 / (1 + exp(-x)).")
+expit_slope_op, expit_slope = _binary("expit_slope", "Return y (1 - y) for y = expit(x), with all digits.")
+log_expit_op, log_expit = _unary("log_expit", "Return log(expit(x)), accurate for very negative x.")
+xlogy_op, xlogy = _binary("xlogy", "Return x * log(y), and 0 where x is 0.")
+xlog1py_op, xlog1py = _binary("xlog1py", "Return x * log(1 + y), and 0 where x is 0.")
+entr_op, entr = _unary("entr", "Return -x * log(x), 0 at 0 and -inf below.")
+rel_entr_op, rel_entr = _binary("rel_entr", "Return x * log(x / y), the terms of the relative entropy.")
+kl_div_op, kl_div = _binary("kl_div", "Return x * log(x / y) - x + y, the terms of the Kullback-Leibler divergence.")
 
 # -- hypergeometric functions, products of gamma functions, further integrals
 
-rgamma_op: Op = _pointwise("rgamma", 1)
-rgamma: ew.Unary = ew.unary(rgamma_op, "Return 1 / gamma(x), which is 0 at the poles of gamma.")
-poch_op: Op = _pointwise("poch", 2)
-poch: ew.Binary = ew.binary(poch_op, "Return gamma(x + y) / gamma(x), the rising factorial.")
-binom_op: Op = _pointwise("binom", 2)
-binom: ew.Binary = ew.binary(binom_op, "Return the binomial coefficient of x over y, for real numbers.")
-expn_op: Op = _pointwise("expn", 2)
-expn: ew.Binary = ew.binary(expn_op, "Return the exponential integral of y, of order x.")
-hyp0f1_op: Op = _pointwise("hyp0f1", 2)
-hyp0f1: ew.Binary = ew.binary(hyp0f1_op, "Return the confluent hypergeometric limit function 0F1(; x; y).")
-hyp1f1_op: Op = _pointwise("hyp1f1", 3)
-hyp1f1: ew.Ternary = ew.ternary(hyp1f1_op, "Return Kummer's confluent hypergeometric function 1F1(x; y; z).")
+rgamma_op, rgamma = _unary("rgamma", "Return 1 / gamma(x), which is 0 at the poles of gamma.")
+poch_op, poch = _binary("poch", "Return gamma(x + y) / gamma(x), the rising factorial.")
+binom_op, binom = _binary("binom", "Return the binomial coefficient of x over y, for real numbers.")
+expn_op, expn = _binary("expn", "Return the exponential integral of y, of order x.")
+hyp0f1_op, hyp0f1 = _binary("hyp0f1", "Return the confluent hypergeometric limit function 0F1(; x; y).")
+hyp1f1_op, hyp1f1 = _ternary("hyp1f1", "Return Kummer's confluent hypergeometric function 1F1(x; y; z).")
 hyp2f1_op: Op = ew.define_pointwise("hyp2f1", ew.same_type, (4, 4), family="special")
 
 # -- elliptic integrals, the trigonometric and hyperbolic ones, functions of complex numbers
 
-ellipk_op: Op = _pointwise("ellipk", 1)
-ellipk: ew.Unary = ew.unary(ellipk_op, "Return the complete elliptic integral of the first kind, of parameter x.")
-ellipkm1_op: Op = _pointwise("ellipkm1", 1)
-ellipkm1: ew.Unary = ew.unary(ellipkm1_op, "Return ellipk(1 - x), accurate near its pole.")
-ellipe_op: Op = _pointwise("ellipe", 1)
-ellipe: ew.Unary = ew.unary(ellipe_op, "Return the complete elliptic integral of the second kind, of parameter x.")
-ellipkinc_op: Op = _pointwise("ellipkinc", 2)
-ellipkinc: ew.Binary = ew.binary(ellipkinc_op, "Return the elliptic integral of the first kind up to x, parameter y.")
-ellipeinc_op: Op = _pointwise("ellipeinc", 2)
-ellipeinc: ew.Binary = ew.binary(ellipeinc_op, "Return the elliptic integral of the second kind up to x, parameter y.")
-elliprc_op: Op = _pointwise("elliprc", 2)
-elliprc: ew.Binary = ew.binary(elliprc_op, "Return Carlson's degenerate elliptic integral, elliprf(x, y, y).")
-elliprf_op: Op = _pointwise("elliprf", 3)
-elliprf: ew.Ternary = ew.ternary(elliprf_op, "Return Carlson's elliptic integral of the first kind.")
-elliprd_op: Op = _pointwise("elliprd", 3)
-elliprd: ew.Ternary = ew.ternary(elliprd_op, "Return Carlson's elliptic integral of the second kind.")
-gammasgn_op: Op = _pointwise("gammasgn", 1)
-gammasgn: ew.Unary = ew.unary(gammasgn_op, "Return the sign of the gamma function.")
-wofz_op: Op = _pointwise("wofz", 1)
-wofz: ew.Unary = ew.unary(wofz_op, "Return exp(-x**2) * erfc(-i x) for complex x.")
+ellipk_op, ellipk = _unary("ellipk", "Return the complete elliptic integral of the first kind, of parameter x.")
+ellipkm1_op, ellipkm1 = _unary("ellipkm1", "Return ellipk(1 - x), accurate near its pole.")
+ellipe_op, ellipe = _unary("ellipe", "Return the complete elliptic integral of the second kind, of parameter x.")
+ellipkinc_op, ellipkinc = _binary("ellipkinc", "Return the elliptic integral of the first kind up to x, parameter y.")
+ellipeinc_op, ellipeinc = _binary("ellipeinc", "Return the elliptic integral of the second kind up to x, parameter y.")
+elliprc_op, elliprc = _binary("elliprc", "Return Carlson's degenerate elliptic integral, elliprf(x, y, y).")
+elliprf_op, elliprf = _ternary("elliprf", "Return Carlson's elliptic integral of the first kind.")
+elliprd_op, elliprd = _ternary("elliprd", "Return Carlson's elliptic integral of the second kind.")
+gammasgn_op, gammasgn = _unary("gammasgn", "Return the sign of the gamma function.")
+wofz_op, wofz = _unary("wofz", "Return exp(-x**2) * erfc(-i x) for complex x.")
 lambertw_op: Op = ew.define_pointwise("lambertw", ew.same_type, (1, 1), family="special", branch=kinds.integer)
 sph_harm_y_op: Op = ew.define_pointwise(
     "sph_harm_y", _harmonic_type, (2, 2), family="special", degree=kinds.order, order=kinds.order
@@ -193,31 +143,19 @@ def sph_harm_y(degree: int, order: int, theta: Any, phi: Any) -> Any:
 
 # -- distribution functions by the names of Cephes
 
-bdtr_op: Op = _pointwise("bdtr", 3)
-bdtr: ew.Ternary = ew.ternary(bdtr_op, "Return the probability of up to x successes in y trials of probability z.")
-bdtrc_op: Op = _pointwise("bdtrc", 3)
-bdtrc: ew.Ternary = ew.ternary(bdtrc_op, "Return 1 - bdtr(x, y, z).")
-nbdtr_op: Op = _pointwise("nbdtr", 3)
-nbdtr: ew.Ternary = ew.ternary(
-    nbdtr_op, "Return the probability of up to x failures before y successes of probability z."
-)
-nbdtrc_op: Op = _pointwise("nbdtrc", 3)
-nbdtrc: ew.Ternary = ew.ternary(nbdtrc_op, "Return 1 - nbdtr(x, y, z).")
+bdtr_op, bdtr = _ternary("bdtr", "Return the probability of up to x successes in y trials of probability z.")
+bdtrc_op, bdtrc = _ternary("bdtrc", "Return 1 - bdtr(x, y, z).")
+nbdtr_op, nbdtr = _ternary("nbdtr", "Return the probability of up to x failures before y successes of probability z.")
+nbdtrc_op, nbdtrc = _ternary("nbdtrc", "Return 1 - nbdtr(x, y, z).")
 
 # -- Bessel functions of real order
 
-jv_op: Op = _pointwise("jv", 2)
-jv: ew.Binary = ew.binary(jv_op, "Return the Bessel function of the first kind of y, of real order x.")
-yv_op: Op = _pointwise("yv", 2)
-yv: ew.Binary = ew.binary(yv_op, "Return the Bessel function of the second kind of y, of real order x.")
-iv_op: Op = _pointwise("iv", 2)
-iv: ew.Binary = ew.binary(iv_op, "Return the modified Bessel function of the first kind of y, of real order x.")
-kv_op: Op = _pointwise("kv", 2)
-kv: ew.Binary = ew.binary(kv_op, "Return the modified Bessel function of the second kind of y, of real order x.")
-ive_op: Op = _pointwise("ive", 2)
-ive: ew.Binary = ew.binary(ive_op, "Return exp(-|y|) * iv(x, y).")
-kve_op: Op = _pointwise("kve", 2)
-kve: ew.Binary = ew.binary(kve_op, "Return exp(y) * kv(x, y).")
+jv_op, jv = _binary("jv", "Return the Bessel function of the first kind of y, of real order x.")
+yv_op, yv = _binary("yv", "Return the Bessel function of the second kind of y, of real order x.")
+iv_op, iv = _binary("iv", "Return the modified Bessel function of the first kind of y, of real order x.")
+kv_op, kv = _binary("kv", "Return the modified Bessel function of the second kind of y, of real order x.")
+ive_op, ive = _binary("ive", "Return exp(-|y|) * iv(x, y).")
+kve_op, kve = _binary("kve", "Return exp(y) * kv(x, y).")
 
 # -- Bessel functions of integer order, and sinc
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sc
 
-from anyshape.graph.ir.graph import Node, Op
+from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta
 from anyshape.ops import elementwise as ew
 from anyshape.ops.core import param_kinds as kinds
@@ -40,10 +40,6 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
 COMPLEX = frozenset(["hankel1", "hankel1e", "hankel2", "hankel2e", "loggamma"])  # functions of a complex last operand
 
 
-def _has_operands(node: Node, params: dict[str, Any]) -> bool:
-    return len(node.inputs) == FUNCTIONS[params["function"]][0]
-
-
 def _result_types(
     ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta, function: str
 ) -> TensorMeta | tuple[TensorMeta, ...]:
@@ -60,7 +56,7 @@ special_ufunc_op: Op = ew.define_pointwise(
     _result_types,
     (1, 5),
     family="special_ufuncs",
-    jointly=_has_operands,
+    jointly=lambda node, params: len(node.inputs) == FUNCTIONS[params["function"]][0],
     function=kinds.one_of(*FUNCTIONS),
 )
 carlson_integral_op: Op = ew.define_pointwise(

@@ -69,8 +69,7 @@ def trace_subgraphs(
     - `held`: for each body a condition that holds wherever it runs.
     - `unify`: changes the results of all bodies, once these are known, and is called with no builder active.
     """
-    outer = active()
-    if outer is None:
+    if (outer := active()) is None:
         raise AnyshapeError("a subgraph is traced outside of any trace\n  call the function under jit")
     traced = [_Traced(outer, body, arguments, c) for body, c in zip(bodies, held or [None] * len(bodies), strict=True)]
     results = unify([t.results for t in traced])

@@ -162,11 +162,6 @@ def _position_type(ctx: ShapeGuardContext, x: TensorMeta, **params) -> TensorMet
     return TensorMeta(POSITION, _ordered_type(ctx, x, **params).extents)
 
 
-def _window_flops(a: Applied) -> Size:
-    """Count an operation for each element of each window."""
-    return expr.mul(elements(a.outputs[0]), elements(a.params["window"]))
-
-
 def _is_window(node: Node, params: dict[str, Any]) -> bool:
     return _is_for_each_axis(params, ("window", *_MOVES)) and len(params["sizes"]) <= node.inputs[0].meta.rank
 
@@ -179,7 +174,7 @@ def _define_windows(name: str, rule) -> Op:
         jointly=_is_window,
         claims=_move_claims,
         probe=None,
-        cost=OpCost(_window_flops),
+        cost=OpCost(lambda a: expr.mul(elements(a.outputs[0]), elements(a.params["window"]))),
     )
 
 

@@ -122,8 +122,7 @@ def pack(trace: Trace, graph: Graph) -> bytes:
         "labels": [printable(p) for p in trace.labels],
         "digests": [hashlib.sha256(c).hexdigest() for c in constants],
     }
-    version = _version(trace, graph)
-    if version > _SORTED:
+    if (version := _version(trace, graph)) > _SORTED:
         program["order"] = trace.order.value
     if version > _PURE:
         program["written"], program["same"] = [*trace.written], [[*pair] for pair in trace.same]
@@ -172,8 +171,7 @@ def _canonical(x) -> bytes:
 def read_trace(file: Any) -> Trace:
     """Return the trace of a program in a file: a path, or a file that is open for bytes."""
     if hasattr(file, "read"):
-        data = file.read()
-        if not isinstance(data, bytes):
+        if not isinstance(data := file.read(), bytes):
             advice = "open it in binary mode, as in open(path, 'rb')"
             raise ProgramFileError(_name_of(file), "is open for text", advice)
         return unpack(data, _name_of(file))
@@ -325,8 +323,7 @@ def _document(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]):
         raise Malformed(f"its document has more than {_MAX_DOCUMENT} bytes")
     depth = 0
     for match in re.finditer(rb'(?s)"(?:[^"\\]|\\.)*+"?|[\[\]{}]', raw):
-        token = match[0]
-        if token in b"[{":
+        if (token := match[0]) in b"[{":
             depth += 1
             if depth > _MAX_DEPTH:
                 raise Malformed("its document is nested too deep")
@@ -394,8 +391,7 @@ def _checked(graph: Graph, tick: Tick, check: Callable[[Graph, Tick], None] = ch
     scope = Scope(conditions=graph.conditions, runtime=graph.runtime)
     for node in graph.nodes:
         tick()
-        wrong = problem(node)
-        if wrong:
+        if wrong := problem(node):
             raise Malformed(wrong)
     check(graph, tick)
     for node in graph.nodes:

@@ -58,8 +58,7 @@ def require_one_path(trace: Trace) -> None:
 
 def call_inside(graph: Graph, leaves: Sequence[Any], paths: Sequence[str]) -> list[Any]:
     """Return the outputs of a program in the active trace, for arguments some of them traced."""
-    builder = home()
-    if builder is None:
+    if (builder := home()) is None:
         raise RuntimeError("a program becomes part of a trace outside of one")
     by_value = dict(graph.values)
     visible, hidden = graph.inputs[: len(leaves)], graph.inputs[len(leaves) :]

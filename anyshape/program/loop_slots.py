@@ -208,8 +208,7 @@ def _pair(loop: Node, back: Node, readers: _Readers) -> Pair:
 def with_slots(graph: Graph, count: int, accepts: Callable[[Pair], bool] = lambda pair: True) -> Graph:
     """Return the graph in which the loops of the accepted pairs have so many checkpoint slots."""
     while True:  # a rewritten loop is in no pair
-        pair = next(filter(accepts, pairs_of(graph)), None)
-        if pair is None:
+        if (pair := next(filter(accepts, pairs_of(graph)), None)) is None:
             return graph
         graph = _rewritten(graph, pair, count)
 

@@ -142,8 +142,7 @@ class Planner:
 
     def plans(self) -> list[Plan]:
         """Return the general plan, and the plan for calls in which sizes that broadcast together are equal."""
-        patterns = self.patterns
-        if patterns is None:
+        if (patterns := self.patterns) is None:
             return [self.plan]
         return [self.plan, self.unhoisted(self._graph_for(patterns.default))]
 
@@ -181,8 +180,7 @@ class Planner:
 
     def _caches_constants(self, plan: Plan, arrays: Sequence[Any]) -> bool:
         """Return True if a call with these arrays caches the shape-only values of the plan."""
-        size = shape_constant_bytes(plan)
-        if isinstance(size, int):
+        if isinstance(size := shape_constant_bytes(plan), int):
             return size <= MAX_CALL_BYTES
         try:
             return size_function(self.prologue, [size], "{}")(*arrays) <= MAX_CALL_BYTES
@@ -323,8 +321,7 @@ class MemoryLimitedPlans:
         """Add plans for these sizes until one fits."""
         for how, graph in self._graphs(sizes):
             plan = self.lower(graph)
-            size = cost.bound(graph, peak_bytes(plan, self.threads).size)
-            if size is not None:
+            if (size := cost.bound(graph, peak_bytes(plan, self.threads).size)) is not None:
                 self.plans.append((size, plan))
                 peak = bytes_at(size, sizes)
                 _LOG.debug("%s: %d bytes %s", graph.name, peak, how)
@@ -410,8 +407,7 @@ def writing_back(run: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
     count, written, same = trace.count, trace.written, trace.same
 
     def writing(*arrays):
-        outputs = run(*arrays)
-        if outputs is GUARD_FAILED:
+        if (outputs := run(*arrays)) is GUARD_FAILED:
             return outputs
         _check(trace, arrays)
         for position, value in zip(written, outputs[count:], strict=True):
@@ -426,13 +422,11 @@ def writing_back(run: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
 
 def ending(run: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
     """Return a run of a trace that raises the exception which ends its path, if one does."""
-    raised = trace.raised
-    if raised is None:
+    if (raised := trace.raised) is None:
         return run
 
     def raising(*arrays):
-        outputs = run(*arrays)
-        if outputs is not GUARD_FAILED:
+        if (outputs := run(*arrays)) is not GUARD_FAILED:
             raised.again()
         return outputs
 

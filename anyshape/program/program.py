@@ -322,8 +322,7 @@ class Program:
             read = self._read
             exact = None if read is None else read(args, kwargs)
             if exact is not None and not self.needs_guard_check:
-                outputs = self._outputs(exact)
-                if outputs is outcome.GUARD_FAILED:
+                if (outputs := self._outputs(exact)) is outcome.GUARD_FAILED:
                     self._raise_failed_guard(exact)
                 return self.result(outputs)
             leaves = self._flat(args, kwargs)
@@ -345,8 +344,7 @@ class Program:
 
     def call_flat(self, leaves: Sequence[Any]) -> Any:
         """Run on the leaves of the arguments, which the caller has checked."""
-        outputs = self._outputs(leaves)
-        if outputs is outcome.GUARD_FAILED:
+        if (outputs := self._outputs(leaves)) is outcome.GUARD_FAILED:
             self._raise_failed_guard(leaves)
         return self.result(outputs)
 

@@ -30,8 +30,7 @@ def is_plain(tree: Any) -> bool:
 
 
 def _has_known_kinds(tree, depth: int) -> bool:
-    kind = tree.kind.name
-    if kind in ("LEAF", "NONE"):
+    if (kind := tree.kind.name) in ("LEAF", "NONE"):
         return True
     if kind not in _KINDS or not depth or (kind == "DICT" and {*map(type, tree.entries())} - {str}):
         return False
@@ -83,9 +82,7 @@ class _Reader:
         self.converts = False  # whether a leaf of the arguments may not be an array yet
         self.names: dict[str, Any] = {"asarray": np.asarray, "ndarray": np.ndarray, "generator_array": generator_array}
 
-    def function(
-        self, args: Any, kwargs: Any, parameters: str = "args, kwargs", then: Sequence[str] = ()
-    ) -> Callable[..., Any]:
+    def function(self, args, kwargs, parameters: str = "args, kwargs", then: Sequence[str] = ()) -> Callable[..., Any]:
         """Return the function, which returns the leaves or goes on with the lines `then`."""
         self._arguments(args, "" if kwargs.num_children else "kwargs")
         if self.order is Order.ALL:
@@ -119,8 +116,7 @@ class _Reader:
         return f"({''.join([f'x{i}, ' for i in range(len(self.leaves))])})"
 
     def _reject_if(self, *tests: str) -> None:
-        written = " or ".join(filter(None, tests))
-        if written:
+        if written := " or ".join(filter(None, tests)):
             self.lines.append(f"if {written}: return {self.no_match}")
 
     def _name(self, tree, first: int) -> str:

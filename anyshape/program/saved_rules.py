@@ -512,12 +512,9 @@ class _Decoder:
             return None
         if not isinstance(x, dict) or not x:
             raise Malformed(f"{self.subject} is not a structure")
-        kind = next(k for k in ("factory", "longest", *x) if k in x)
-        if kind == "factory":
+        if (kind := next(k for k in ("factory", "longest", *x) if k in x)) == "factory":
             return self._defaultdict(x, depth)
-        if kind == "longest":
-            return self._deque(x, depth)
-        return self._container(kind, x, depth)
+        return self._deque(x, depth) if kind == "longest" else self._container(kind, x, depth)
 
     def _container(self, kind: str, x: dict[str, Any], depth: int):
         builders: dict[str, Callable[[Any, int], Any]] = {

@@ -188,9 +188,7 @@ class Tiers:
 
     # -- calls of first plans
 
-    def measure(
-        self, run: Callable[..., Any], instead: Callable[..., Any], calls: int, elements: int, *arrays: Any
-    ) -> Any:
+    def measure(self, run: Callable[..., Any], instead: Callable[..., Any], calls: int, elements: int, *arrays) -> Any:
         """Run the optimised plan if it is there or pays by now. Else measure a call of the first one.
 
         The call stands for so many `calls`. Its largest array has so many `elements`.

@@ -26,13 +26,11 @@ def freeze(x: Any) -> Any:
     - NaN equals itself, 0.0 is not -0.0 and 1 is neither 1.0 nor True.
     - Containers, dataclasses and attrs classes are compared by their parts, all other objects by their `==`.
     """
-    kind = type(x)
-    if kind is int or kind is bool:
+    if (kind := type(x)) is int or kind is bool:
         return kind, x
     if kind is tuple:
         return kind, *map(freeze, x)
-    rule = _RULES.get(kind)
-    if rule is not None:
+    if (rule := _RULES.get(kind)) is not None:
         return rule(x)
     if kind in _ATOMS or (kind.__eq__ is _SAME and kind.__hash__ is _HASH_OF_SAME):
         return x
@@ -86,8 +84,7 @@ def _of_other(kind: type, x):
     rule = next((rule for base, rule in _bases("decimal" in sys.modules).items() if issubclass(kind, base)), None)
     if rule is not None:
         return kind, rule(x), *_own_equality(kind, x)
-    names = _fields(kind)
-    if names is not None:
+    if (names := _fields(kind)) is not None:
         return kind, *[freeze(getattr(x, name, None)) for name in names]
     return kind, _hashable(x)
 
@@ -130,19 +127,11 @@ def _of_set(xs: set[Any] | frozenset[Any]) -> tuple[Any, ...]:
     return len(xs), frozenset([freeze(x) for x in xs])  # a set may hold several NaN
 
 
-def _of_dict(x: dict[Any, Any]) -> tuple[Any, ...]:
-    return tuple([(freeze(key), freeze(value)) for key, value in x.items()])
-
-
 def _of_scalar(x) -> tuple[Any, ...]:
     """Freeze a scalar of NumPy: a float by its shortest digits, which are one text for every NaN, others by bytes."""
     if x.dtype.hasobject:
         return x.dtype, _hashable(x.item())
     return x.dtype, np.format_float_scientific(x) if x.dtype.kind == "f" else x.tobytes()
-
-
-def _of_complex_scalar(x: np.complexfloating[Any]) -> tuple[Any, ...]:
-    return _of_scalar(x.real), _of_scalar(x.imag)
 
 
 def _of_array(x: np.ndarray):
@@ -170,7 +159,7 @@ _RULES: dict[type, Callable[[Any], Any]] = {
 
 # Rules for all other classes by their base. The first base counts: np.float64 is a float too.
 _BASES: dict[type, Callable[[Any], Any]] = {
-    np.complexfloating: _of_complex_scalar,
+    np.complexfloating: lambda x: (_of_scalar(x.real), _of_scalar(x.imag)),
     np.generic: _of_scalar,
     np.ndarray: _of_array,
     int: int.__int__,
@@ -180,7 +169,7 @@ _BASES: dict[type, Callable[[Any], Any]] = {
     frozenset: _of_set,
     set: _of_set,
     list: _parts,
-    dict: _of_dict,
+    dict: lambda x: tuple([(freeze(key), freeze(value)) for key, value in x.items()]),
     datetime.datetime: _of_time,
     datetime.time: _of_time,
 }

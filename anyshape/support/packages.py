@@ -35,8 +35,7 @@ class Package:
     """Proxy of a module that is imported at the first access to one of its attributes."""
 
     def __init__(self, name: str, *, extra: str | None = None) -> None:
-        self._name, self._extra = name, extra
-        self._loaded = False
+        self._name, self._extra, self._loaded = name, extra, False
         self._waiting: list[Callable[[], Any]] = []  # to be called when the module is there
 
     def __getattr__(self, attribute: str) -> Any:

@@ -43,8 +43,7 @@ class _Clock:
             self.next_log = 2.0 * max(seconds, FIRST)
             self.clear()
             _LOG.info("%s", text)
-        terminal = _has_terminal()
-        if terminal:
+        if terminal := _has_terminal():
             self._draw(text)
         self.due = perf_counter() + _REDRAW if terminal else self.started + self.next_log
 
@@ -97,8 +96,7 @@ _THREAD = _Thread()
 
 def count_op() -> None:
     """Count an op in the phase that is under way, and show the phase where it is time for that."""
-    current = _THREAD.phase
-    if current is not None:
+    if (current := _THREAD.phase) is not None:
         current.ops += 1
         if perf_counter() >= current.clock.due:
             current.show()
@@ -106,8 +104,7 @@ def count_op() -> None:
 
 def show_if_due() -> None:
     """Show the phase that is under way, where it is time for that: for work that adds no op and may take long."""
-    current = _THREAD.phase
-    if current is not None and perf_counter() >= current.clock.due:
+    if (current := _THREAD.phase) is not None and perf_counter() >= current.clock.due:
         current.show()
 
 

@@ -56,8 +56,7 @@ def keeping(function: Callable[..., Any], names: Sequence[str] | None = None) ->
         before = [_parts(*one) for one in each]
         result = function(*args, **kwargs)
         for one, parts, argument in zip(each, before, (*args, *kwargs.values()), strict=True):
-            change = _first_change(parts, functools.partial(_parts, *one))
-            if change is None:
+            if (change := _first_change(parts, functools.partial(_parts, *one))) is None:
                 continue
             error = _error(function, change, parameter_names(function) if names is None else names)
             if not _is_in(result, argument):

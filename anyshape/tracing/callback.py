@@ -28,8 +28,7 @@ class _Flat:
     def __call__(self, *leaves: Any) -> list[Any]:
         args, kwargs = pytrees.unflatten(self.arguments, leaves)
         result = self.function(*args, **kwargs)
-        outputs = pytrees.flatten_as(result, self.result)
-        if outputs is None:
+        if (outputs := pytrees.flatten_as(result, self.result)) is None:
             name, advice = pytrees.function_name(self.function), "return what result_spec describes"
             problem = f"gave {pytrees.flatten(result)[1]}, not {self.result} as declared"
             raise ArgumentError("pure_callback", name, problem, advice)
@@ -37,9 +36,7 @@ class _Flat:
 
 
 @short_traceback
-def pure_callback(
-    callback: Callable[..., Any], result_spec: Any, *args: Any, vectorized: bool = False, **kwargs: Any
-) -> Any:
+def pure_callback(callback: Callable[..., Any], result_spec, *args, vectorized: bool = False, **kwargs) -> Any:
     """Return the result of `callback` on arrays when the program runs; the callback itself is not traced.
 
     - `result_spec` is a tree of ShapeDtypeStruct, or of arrays that the result resembles. Sizes are ints and entries of

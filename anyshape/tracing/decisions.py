@@ -215,20 +215,16 @@ class _Values:
         builder, value = key
         if key in self.known:
             return
-        node = self._maker(builder, value)
-        if node is not None:
+        if (node := self._maker(builder, value)) is not None:
             yield from ((builder, v) for v in node.operands)
-        elif builder is not self.root:
-            argument = self._argument(builder, value)
-            if argument is not None:
-                yield argument[0]
+        elif builder is not self.root and (argument := self._argument(builder, value)) is not None:
+            yield argument[0]
 
     def _compute(self, key: _Key) -> None:
         builder, value = key
         if key in self.known:
             return
-        node = self._maker(builder, value)
-        if node is None:
+        if (node := self._maker(builder, value)) is None:
             self.known[key] = self._input(builder, value)
             return
         results = evaluate_node(node, [self.known[builder, v] for v in node.operands])
@@ -258,13 +254,11 @@ class _Values:
         if constant is not None:
             return np.asarray(unmoved([constant], self.copies)[0])
         if builder is self.root:
-            position = builder.inputs.index(value)
-            if position < len(self.arrays):
+            if (position := builder.inputs.index(value)) < len(self.arrays):
                 return np.asarray(self.arrays[position])
             ((variable, _),) = value.meta.variable_axes()
             return np.zeros((builder.scope.hints or {})[variable], bool)
-        argument = self._argument(builder, value)
-        if argument is None:
+        if (argument := self._argument(builder, value)) is None:
             raise _NoValueError
         outer, is_row = argument
         array = self.known[outer]

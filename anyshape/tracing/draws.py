@@ -132,8 +132,7 @@ def _generator_stream(label: str, thing: GeneratorType[Any, Any, Any]) -> Stream
 
 def _position(thing: GeneratorType[Any, Any, Any], seen: set[int]):
     """Return where a generator stands: it and the iterators that it reads, which move where its names do not."""
-    frame = thing.gi_frame
-    if frame is None or id(thing) in seen:
+    if (frame := thing.gi_frame) is None or id(thing) in seen:
         return None
     seen.add(id(thing))
     parts = [*frame.f_locals.values(), thing.gi_yieldfrom]
@@ -213,8 +212,7 @@ def refuse_draws(name: str, trace: Callable[[], T], things: Iterable[tuple[str, 
     before = [s.read() for s in watched]
     try:
         result = trace()
-        moved = _moved(watched, before)
-        if moved:
+        if moved := _moved(watched, before):
             _refuse_if_drawn(name, trace, watched, before, moved)
     except BaseException:  # Ctrl-C too
         try:
@@ -267,8 +265,7 @@ def _found_beside_threads(
             held.enter_context(lock)
         for _ in range(1 + _REPEATS):
             search, start = _Search(watched), time.perf_counter()
-            cause = search.run(trace)
-            if cause is None or cause[0].lock is not None or search.is_called:
+            if (cause := search.run(trace)) is None or cause[0].lock is not None or search.is_called:
                 break
             if _moves_alone(cause[0], time.perf_counter() - start):
                 return None
@@ -361,8 +358,7 @@ class _Search:
     def _step(self, frame: FrameType, event: str, arg):
         self.events += 1
         frame.f_trace_opcodes = self.events < _INSTRUCTIONS
-        moved = _moved(self.watched, self.states)
-        if moved and self.cause is None and self.last is not None:
+        if (moved := _moved(self.watched, self.states)) and self.cause is None and self.last is not None:
             self.cause = moved[0], self.last
         if self.cause is not None:
             sys.settrace(None)

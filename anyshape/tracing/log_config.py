@@ -15,8 +15,7 @@ _HANDLER = "ANYSHAPE_LOGS"
 def turn_on(text: str) -> list[str]:
     """Make the loggers in a text such as "trace,guards" write to standard error, and return their names."""
     requested = {part.strip() for part in text.split(",")} - {""}
-    unknown = sorted(requested - {*NAMES, "all"})
-    if unknown:
+    if unknown := sorted(requested - {*NAMES, "all"}):
         known = ", ".join((*NAMES, "all"))
         warnings.warn(f"ANYSHAPE_LOGS names {', '.join(map(repr, unknown))}; known are {known}", stacklevel=2)
     names = [name for name in NAMES if not requested.isdisjoint((name, "all"))]

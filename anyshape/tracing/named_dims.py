@@ -473,8 +473,7 @@ class SymbolicShape(Sizes):
                 new = substitute(_expr(size), replace)
             except ZeroDivisionError:
                 raise SpecError(str(self), f"{size} divides by zero for {shown}", "bind other sizes") from None
-            new = symdim(new, scope)
-            if has_type(new, int) and new < 0:
+            if has_type(new := symdim(new, scope), int) and new < 0:
                 raise SpecError(str(self), f"{size} is {new} for {shown}", "bind sizes that give none below 0")
             sizes.append(new)
         return SymbolicShape(sizes)

@@ -315,8 +315,7 @@ def flatten(tree: Any, function: str = "the function") -> tuple[list[Any], Any]:
         if has_nodes(leaves):
             leaves, structure = optree.tree_flatten(wrapped(tree), namespace=NAMESPACE)
     except RecursionError:
-        key = _key_of_cycle(tree, (), set())
-        if key is None:
+        if (key := _key_of_cycle(tree, (), set())) is None:
             raise
         problem = f"holds itself, under {key}"
         raise ArgumentError(
@@ -334,8 +333,7 @@ def _key_of_cycle(tree, around: tuple[Any, ...], seen: set[int]) -> str | None:
     for key, part in tree.items() if has_type(tree, dict) else enumerate(tree):
         if any(part is x for x in around):
             return f"{key!r:.50}"
-        inner = _key_of_cycle(part, around, seen)
-        if inner is not None:
+        if (inner := _key_of_cycle(part, around, seen)) is not None:
             return inner
     return None
 
@@ -374,15 +372,13 @@ def order_of_leaves(tree: Any, like: Any) -> list[int] | None:
         return list(range(tree.num_leaves))
     if tree.is_leaf() or like.is_leaf():
         return None
-    order = _order_of_children(tree.one_level(), like.one_level())
-    if order is None:
+    if (order := _order_of_children(tree.one_level(), like.one_level())) is None:
         return None
     parts = tree.children()
     starts = [0, *itertools.accumulate([part.num_leaves for part in parts])]
     leaves: list[int] = []
     for i, other in zip(order, like.children(), strict=True):
-        inner = order_of_leaves(parts[i], other)
-        if inner is None:
+        if (inner := order_of_leaves(parts[i], other)) is None:
             return None
         leaves += [starts[i] + j for j in inner]
     return leaves
@@ -520,8 +516,7 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
 
 def named(path: str, names: Sequence[str]) -> str:
     """Return the path of a leaf by the name of its parameter: `x`, `params['w']`."""
-    position = re.match(r"args\[(\d+)\]", path)
-    if position is None or int(position[1]) >= len(names):
+    if (position := re.match(r"args\[(\d+)\]", path)) is None or int(position[1]) >= len(names):
         return path
     return names[int(position[1])] + path[position.end() :]
 
@@ -559,8 +554,7 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
             advice = "pass an integer of at most 64 bits, or a float"
             raise ArgumentError(function, path, f"is an integer of {x.bit_length()} bits", advice)
         raise ArgumentError(function, path, f"has dtype {array.dtype}", dtype_advice(array.dtype))
-    foreign = foreign_array(x, path, function)
-    if foreign is not None:
+    if (foreign := foreign_array(x, path, function)) is not None:
         check_numbers(x, foreign, path, function)
         return as_leaf(foreign, path, function)
     raise ArgumentError(function, path, f"is of type {type(x).__name__}, not an array", advice_for(x))
@@ -638,8 +632,7 @@ def map_trees(name: str, names: Sequence[str], advice: str, function: Callable[.
     leaves, structure = flatten(tree, name)
     columns = [leaves]
     for path, other in zip(names, rest, strict=False):
-        matched = flatten_as(other, structure)
-        if matched is None:
+        if (matched := flatten_as(other, structure)) is None:
             problem = f"has the structure {structure_text(flatten(other)[1])}, not {structure_text(structure)}"
             raise ArgumentError(name, path, problem, advice)
         columns.append(matched)

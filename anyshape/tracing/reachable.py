@@ -173,8 +173,7 @@ class Walk:
     def _enter(self, space: holders.Namespace, name: str) -> None:
         if (id(space.entries), name) in self._without:
             return
-        value = space.entries.get(name, holders.UNBOUND)
-        if value is not holders.UNBOUND:
+        if (value := space.entries.get(name, holders.UNBOUND)) is not holders.UNBOUND:
             space.names.append(name)
             if not space.binding_only:
                 self.visit(f"{space.prefix}{name}", value)
@@ -282,8 +281,7 @@ class Walk:
 
     def open_module(self, label: str, module: types.ModuleType) -> None:
         """Follow the names that the code reads in a module; elsewhere than in the user's, to their bindings alone."""
-        where = self._origin(module.__name__)
-        if where == "library":
+        if (where := self._origin(module.__name__)) == "library":
             return
         if where == "installed":
             self.read_all()  # functions of a package may read any attribute
@@ -367,8 +365,7 @@ class Walk:
             self.visit(label, getattr(value, "__dict__", {}).get(name))
 
     def _open_slot(self, label: str, value, slot) -> None:
-        now = holders.read_slot(slot, value)
-        if now is not holders.UNBOUND and holders.is_public(slot, value):
+        if (now := holders.read_slot(slot, value)) is not holders.UNBOUND and holders.is_public(slot, value):
             self.hold("fields", label, value, slot.__name__)
         else:
             self.hold("call", label, functools.partial(holders.read_slot, slot, value))

@@ -160,8 +160,7 @@ class _Paths:
     """Paths that a function takes by its decisions on values of a row, as a tree of conditionals."""
 
     def __init__(self, function: RowFunction, name: str, dtypes: Sequence[np.dtype] | None) -> None:
-        self.function, self.name, self.dtypes = function, name, dtypes
-        self.runs = 0
+        self.function, self.name, self.dtypes, self.runs = function, name, dtypes, 0
         self.answers: _Answers | None = None  # of the run that is traced
 
     def results(self, handles: Sequence[Any], answers: Sequence[Answer]) -> list[Any]:
@@ -216,8 +215,7 @@ class _Answers:
         """Return the answer to a decision; values of a row are decided for both answers."""
         if x.dtype.kind != "b" or x.builder.depth > self.builder.depth:  # an integer; of a derivative, or of a loop
             raise _UnmappedError
-        value = self.builder.adopt(x)
-        if value not in self.known:
+        if (value := self.builder.adopt(x)) not in self.known:
             where = user_line()
             line = where and (where.file, where.line)
             if len(self.known) == len(self.answers):
@@ -319,8 +317,7 @@ def _restored(state: Watch) -> list[str]:
 
 def _restore(holder: Holder, members: Sequence[Any]) -> None:
     """Let a holder have its members of before, where it is one of Python's own."""
-    owner = holder.owner
-    if has_type(owner, types.CellType):
+    if has_type(owner := holder.owner, types.CellType):
         owner.cell_contents = members[0]
     elif holder.kind == "items":
         _refill(owner, members)

@@ -76,8 +76,7 @@ class Raised:
     @classmethod
     def of(cls, original: Exception) -> Raised:
         """Return what a program raises for an exception that a trace met."""
-        line = _innermost(original)
-        if line is None:
+        if (line := _innermost(original)) is None:
             return cls(original, ("", 1, ""), None)
         code = line.tb_frame.f_code
         position = code.co_filename, line.tb_lineno or 1, code.co_name
@@ -250,13 +249,11 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
     except AnyshapeError:
         raise
     except Exception as error:
-        ours = _hidden(error)
-        if ours is None:
+        if (ours := _hidden(error)) is None:
             advise(error)
             raise
         raise ours.with_traceback(error.__traceback__) from None
-    hidden = getattr(active(), "hidden_error", None)
-    if hidden is not None:
+    if (hidden := getattr(active(), "hidden_error", None)) is not None:
         raise hidden
     leaves, tree = pytrees.flatten(result)
     if not all(pytrees.is_array(x) for x in leaves):
@@ -582,8 +579,7 @@ def trace_inner(
 
 def active_builder() -> Builder:
     """Return the builder of the active trace; transformed functions run only inside one."""
-    builder = active()
-    if builder is None:
+    if (builder := active()) is None:
         raise RuntimeError("a transformed function ran outside a trace")
     return builder
 
@@ -604,8 +600,7 @@ def as_value(x: Any, dtype: Any = None) -> Any:
 
 def generator_value(x: Any) -> Traced:
     """Return the value of a generator that is an argument of the active trace; raise ArgumentError for another one."""
-    traced = getattr(x, "traced", None)
-    if not isinstance(traced, Traced):
+    if not isinstance(traced := getattr(x, "traced", None), Traced):
         advice = "pass it to the jitted function as an argument"
         raise ArgumentError("draw", "a generator", "is not an argument of the function that is traced", advice)
     return traced
@@ -653,8 +648,7 @@ def _plainly(text: str) -> str:
     if not (text.startswith("not (") and text.endswith(")")):
         return text
     inside = text[5:-1]
-    comparison = re.fullmatch(_COMPARISON, inside)
-    if comparison is not None:
+    if (comparison := re.fullmatch(_COMPARISON, inside)) is not None:
         left, symbol, right = comparison.groups()
         return f"{left} {_OPPOSITE[symbol]} {right}"
     return inside[5:-1] if inside.startswith("not (") else text

@@ -50,9 +50,7 @@ class View:
 
     __slots__ = ("_scope", "_view")
 
-    def __init__(
-        self, shape: Iterable[Any], strides: Iterable[Any] | None = None, offset: Any = 0, mask: Any = None
-    ) -> None:
+    def __init__(self, shape: Iterable[Any], strides: Iterable[Any] | None = None, offset=0, mask=None) -> None:
         sizes = SymbolicShape(shape)
         steps = None if strides is None else tuple(strides)
         windows = None if mask is None else [tuple(pair) for pair in mask]

@@ -245,8 +245,7 @@ class _Level:
         """Compare the leaves of two results, except where the value of f is NaN."""
         check = f"{kind} of {self.name}"
         leaves, tree = flatten(expected)
-        others = flatten_as(observed, tree)
-        if others is None:
+        if (others := flatten_as(observed, tree)) is None:
             shown = str(tree), str(flatten(observed)[1])
             return Measurement(check, mode, self.order, "the result", *shown, math.inf, 0.0)
         rows = zip(leaves, others, flatten(point.value)[0], strict=True)

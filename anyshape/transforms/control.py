@@ -218,8 +218,7 @@ def _emit_checkpoint(function: Callable[..., Any], name: str, keep: str, args, k
     while True:
         operands = [*traced.values()]
         inner = trace_inner(builder, run, name, operands, whole=True, at_like=True, writes=True, writable=True)
-        stale = inner.written_among(operands)
-        if not stale:
+        if not (stale := inner.written_among(operands)):
             break
         for i in [[*traced][position] for position in stale]:  # the function gets the arrays themselves
             del traced[i]

@@ -56,13 +56,11 @@ def reduce_function(function: Any, recipe: Recipe, name: str = "") -> str | tupl
 
     Inside of the payload of another function it is a part of that one, and has no digest of its own.
     """
-    frame = _STATE.packing
-    if frame is not None:
+    if (frame := _STATE.packing) is not None:
         return name if name and frame.by_name else frame.reduced(function, recipe)
     payload = _payload(function, recipe)
     digest = _digest(payload)
-    origin = _ORIGINS.get(function)
-    if origin is not None and origin.own == digest:
+    if (origin := _ORIGINS.get(function)) is not None and origin.own == digest:
         return _load, (origin.digest, origin.payload)
     with _LOCK:
         _ALIVE[digest] = function
@@ -135,8 +133,7 @@ def _load(digest: str, payload: bytes):
 
     Raise ProgramFileError if the payload is damaged.
     """
-    alive = _alive(digest)
-    if alive is not None:
+    if (alive := _alive(digest)) is not None:
         return alive
     if not isinstance(payload, bytes) or _digest(payload) != digest:
         raise ProgramFileError("the pickle of a jitted function", "is damaged", "pickle the function again")
@@ -299,8 +296,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 def _parts_of(x) -> tuple[Any, ...]:
     """Return the parts of a value that a fingerprint takes in."""
-    rule = next((rule for kind, rule in _PARTS.items() if isinstance(x, kind)), None)
-    if rule is not None:
+    if (rule := next((rule for kind, rule in _PARTS.items() if isinstance(x, kind)), None)) is not None:
         return tuple(rule(x))
     if hasattr(x, "__wrapped__"):
         return (x.__wrapped__,)

@@ -333,8 +333,7 @@ def match_tangents(name: str, like: Any, xs: Sequence[Any], tangents: Any) -> li
     Raise ArgumentError unless they match the primals in structure, dtypes and shapes.
     """
     tree = pytrees.flatten(like)[1]
-    leaves = pytrees.flatten_as(tangents, tree)
-    if leaves is None:
+    if (leaves := pytrees.flatten_as(tangents, tree)) is None:
         others, structure = pytrees.flatten(tangents)
         problem = f"has the structure {pytrees.structure_text(structure)}, not {pytrees.structure_text(tree)}"
         raise ArgumentError(name, "tangents", problem, messages.leaves_advice(len(others), len(xs)))

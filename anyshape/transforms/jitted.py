@@ -117,8 +117,7 @@ class Jitted:
     def _call_other(self, args: tuple[Any, ...], kwargs: dict[str, Any]):
         """Serve a call that the first fast path does not."""
         for serve, _ in self._cache.fast_paths[1:]:
-            result = serve(self, args, kwargs)
-            if result is not NO_MATCH:
+            if (result := serve(self, args, kwargs)) is not NO_MATCH:
                 return result
         return self._call_general(args, kwargs)
 
@@ -184,8 +183,7 @@ class Jitted:
         arrays = raw
         kinds: list[tuple[Any, ...]] = []
         for i, x in enumerate(raw):
-            kind = type(x)
-            if kind is np.ndarray:
+            if type(x) is np.ndarray:
                 kinds.append((x.dtype, x.ndim) if x.ndim else leaf_key(x))
                 continue
             if arrays is raw:
@@ -215,8 +213,7 @@ class Jitted:
 
         A run of it may leave its path, unless that is to be the path of the call.
         """
-        entry = self._find(call, on_path)
-        if entry is not None:
+        if (entry := self._find(call, on_path)) is not None:
             return entry, False
         with self._lock:
             entry = self._find(call, on_path)  # another thread may have traced it meanwhile
@@ -255,8 +252,7 @@ class Jitted:
         raised = trace.raised
         if raised is not None and (raised.error is None or not is_one_of_several(trace.graph)):
             raise_first(self._program(trace).run if may_refuse(trace.graph) else None, raised, call.arrays)
-        restored = self._cache.restore(call.key, trace, reasons, static_state)
-        if restored is not None:
+        if (restored := self._cache.restore(call.key, trace, reasons, static_state)) is not None:
             _LOG.debug("%s: program %d is used again: the new trace equals it", self.name, restored.number)
             return restored
         program, sizes, state = self._program(trace), scope.hints or {}, self._cache.state
@@ -440,16 +436,10 @@ class Jitted:
         """
         if self._plain is not None:
             with self._lock:
-                return _with_received, (
-                    self._plain,
-                    *(
-                        ("", b"")
-                        if is_packing() or self.rebinding is not None
-                        else sent_programs.pack_programs(self._cache)
-                    ),
-                )
-        name = self._name_in_module()
-        if name and self.__module__ not in ("__main__", "__mp_main__"):
+                is_alone = is_packing() or self.rebinding is not None
+                sent = ("", b"") if is_alone else sent_programs.pack_programs(self._cache)
+                return _with_received, (self._plain, *sent)
+        if (name := self._name_in_module()) and self.__module__ not in ("__main__", "__mp_main__"):
             return name
         if not self.recipe:
             raise pickle.PicklingError(f"{self.name} was made inside of anyshape; pickle the function it was made from")

@@ -174,15 +174,8 @@ def make_shape(
     ys: Sequence[Any],
 ) -> tuple[LinearMapSpec, list[Any]]:
     """Return a derivative as plain data, and the values that it needs: residuals, then tokens."""
-    shape = LinearMapSpec(
-        name,
-        derivative.graph,
-        derivative.live,
-        tuple(wrt),
-        *trees,
-        tuple(x.meta for x in xs),
-        tuple(y.meta for y in ys),
-    )
+    metas = [tuple(x.meta for x in arrays) for arrays in (xs, ys)]
+    shape = LinearMapSpec(name, derivative.graph, derivative.live, tuple(wrt), *trees, *metas)
     tokens = [full((expr.from_atom(v),), False, bool) for v in shape.tokens] if active_depth() == 0 else []
     return shape, [*derivative.residuals, *tokens]
 
@@ -212,8 +205,7 @@ class LinearizedFunction:
         shape = self.shape
         leaves = self._matched(tangents, shape.in_tree, shape.xs, "tangents")
         chosen = [leaves[i] for i in shape.wrt]
-        builder = active()
-        if builder is None:
+        if (builder := active()) is None:
             outputs = shape.pushing.call_flat([*chosen, *self.values])
         else:
             live = shape.pushed(builder, list(map(as_value, chosen)), list(map(as_value, self.residuals)))
@@ -225,8 +217,7 @@ class LinearizedFunction:
         """Return a tuple of cotangents, one per primal; None for leaves that have no derivative."""
         shape = self.shape
         leaves = self._matched(cotangent, shape.out_tree, shape.ys, "the cotangent")
-        builder = active()
-        if builder is None:
+        if (builder := active()) is None:
             pulled = shape.pulling.call_flat([*leaves, *self.values])
         else:
             graph = self._graph_here(builder)
@@ -276,8 +267,7 @@ class LinearizedFunction:
 
         Sizes are checked by the program, or by `_agree` in a trace.
         """
-        leaves = flatten_as(argument, tree)
-        if leaves is None:
+        if (leaves := flatten_as(argument, tree)) is None:
             others, structure = flatten(argument)
             problem = f"has the structure {structure_text(structure)}, not {structure_text(tree)}"
             raise ArgumentError(self.shape.name, path, problem, messages.leaves_advice(len(others), len(metas)))
@@ -294,8 +284,7 @@ class LinearizedFunction:
             raise ArgumentError(
                 self.shape.name, path, f"has {x.ndim} axes, not {meta.rank} as {meta}", "change its shape"
             )
-        builder = active()
-        if builder is not None:
+        if (builder := active()) is not None:
             context = ShapeGuardContext(builder.scope, self.shape.name, user_line(), [meta_of(x), meta])
             self._agree(context, x, meta, path)
         return x
@@ -339,8 +328,7 @@ class _Memo:
 
 def memoised(function: Callable[..., Any], key: K, make: Callable[[Callable[..., Any], K], Any]) -> Any:
     """Return what `make(function, key)` gave for the same hashable function and key, or call it."""
-    attributes = _attributes_of(function)
-    if attributes is None:
+    if (attributes := _attributes_of(function)) is None:
         return _shared(Frozen(function), key, make)
     memo = attributes.get(_NAME)
     if memo is None or not memo.belongs_to(function):

@@ -135,8 +135,7 @@ def _trace_example(
 def _check_shared(name: str, leaves: Sequence[Any], written: dict[int, str]) -> None:
     """Raise where examples are written to an argument outside of the trace, or one that shares memory with another."""
     for i, path in written.items():
-        x = leaves[i]
-        if not isinstance(x, Traced):
+        if not isinstance(x := leaves[i], Traced):
             problem = "an array of NumPy cannot hold traced values"
             raise MutationError(f"{name}(...)", problem, f"pass {path} to the function around it", user_line())
         if any(j != i and isinstance(y, Traced) and (x is y or shares(x, y)) for j, y in enumerate(leaves)):
@@ -277,8 +276,7 @@ def _by_columns(push: Callable[..., Any], value, wrt, argnums: Argnums):
 
 def _column(t, y, x):
     """Return tangents of y along a first axis of units of x, as an array of shape y.shape + x.shape."""
-    rank = t.meta.rank
-    return reshape(transpose(t, (*range(1, rank), 0)), (*sizes(as_value(y)), *sizes(x)))
+    return reshape(transpose(t, (*range(1, t.meta.rank), 0)), (*sizes(as_value(y)), *sizes(x)))
 
 
 def _with_aux(result, aux: Sequence[Any]):

@@ -136,16 +136,14 @@ class _Part:
 
     def _operands_of(self, values: Sequence[Value]) -> set[int]:
         """Return the positions of the operands that known values are made from."""
-        made = self.makers_of(values)
-        read = {*values}.union(*[node.operands for node in made])
+        read = {*values}.union(*[node.operands for node in self.makers_of(values)])
         return {i for v, i in self.position.items() if v in read}
 
     def makers_of(self, values: Sequence[Value], known: Container[Value] = ()) -> list[Node]:
         """Return the nodes that make values again, and what these read, in their order; `known` ones need none."""
         seen, todo, makers = set[Value](), [*values], set[Node]()
         while todo:
-            value = todo.pop()
-            if value not in seen and value not in known and value in self.maker:
+            if (value := todo.pop()) not in seen and value not in known and value in self.maker:
                 makers.add(self.maker[value])
                 todo += self.maker[value].inputs
             seen.add(value)
@@ -157,8 +155,7 @@ class _Part:
         for value in self.saved:
             wanted = self._type_of_slot(value.meta)
             free = (i for i, meta in enumerate(slots) if i not in taken and meta == wanted)
-            slot = next(free, len(slots))
-            if slot == len(slots):
+            if (slot := next(free, len(slots))) == len(slots):
                 slots.append(wanted)
             if wanted != value.meta:
                 bounded.add(slot)

@@ -283,12 +283,8 @@ class _Tape:
         metas, stated = [*tangents.flat(), *known.flat()], self._stated()
         with derived(loop.body, metas, loop.handle, linear=count, known=stated) as (builder, xs):
             operands = Inputs.of(known.layout(), xs[count:total])
-            slopes = (
-                self._live_slopes(builder, xs[:count], operands)
-                if mask and not loop.varying
-                else (self._slopes(builder, xs[:count], operands))
-            )
-            graph = builder.finish(slopes, loop.body.name)
+            slopes_of = self._live_slopes if mask and not loop.varying else self._slopes
+            graph = builder.finish(slopes_of(builder, xs[:count], operands), loop.body.name)
         order = Inputs.of(tangents.layout(), range(count))
         return reordered(graph, order.joined(Inputs.of(known.layout(), range(count, total))).flat())
 
@@ -403,8 +399,7 @@ class _Sources:
         """Return which of these values, and of those that they are made from, the linear map reads or makes again."""
         seen, todo = set[Value](), [*values]
         while todo:
-            value = todo.pop()
-            if value not in seen and value in self.again:
+            if (value := todo.pop()) not in seen and value in self.again:
                 seen.add(value)
                 todo += self.maker[value].inputs if value in self.maker else ()
         return seen
@@ -417,8 +412,7 @@ class _Sources:
         """Return the positions of the inputs that values are computed from, or have their sizes of."""
         seen, todo = set[Value](), [*values]
         while todo:
-            value = todo.pop()
-            if value not in seen and value in self.maker:
+            if (value := todo.pop()) not in seen and value in self.maker:
                 todo += self.maker[value].operands
             seen.add(value)
         return self.positions_of(seen)
@@ -540,8 +534,7 @@ def transpose_loop(loop: Loop, cts: Sequence[Any]) -> list[Any]:
     by_kind = loop.outputs([*cts[: loop.layout.carries], *cts[loop.layout.carries + loop.has_mask :]])
     part, flags = with_known_ahead(loop, linear)
     starts = [_start(loop, i, ct) for i, ct in enumerate(by_kind.carries) if linear.carries[i]]
-    seeds = replace(by_kind, carries=starts)
-    pulled = _pulled(part, flags, seeds)
+    pulled = _pulled(part, flags, replace(by_kind, carries=starts))
     count = len(part.inputs.elements) - len(loop.inputs.elements)
     own = Inputs.of(part.layout, by_flags(flags.flat(), pulled))
     elements = own.elements[: len(own.elements) - count]

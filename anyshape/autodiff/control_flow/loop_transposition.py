@@ -365,9 +365,7 @@ class RerunLoop(Loop):
     again_loop: LoopAgain
     checkpoint: int
 
-    def __init__(
-        self, again: LoopAgain, operands: Sequence[Any], body: Graph, layout: lp.Layout, **options: Any
-    ) -> None:
+    def __init__(self, again: LoopAgain, operands: Sequence[Any], body: Graph, layout: lp.Layout, **options) -> None:
         own = options.pop("metas", None) or list(map(meta_of_operand, operands))
         xs = [*operands, *[None] * layout.pieces]
         super().__init__(again.ctx, xs, body, layout, 0, metas=own, **options)

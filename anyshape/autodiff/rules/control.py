@@ -61,12 +61,7 @@ def _callback_jvp(ctx, tangents, out, *xs, function, results, loops, vectorized,
 tables.JVPS[cb.callback_op] = _callback_jvp
 
 
-def _name_sizes_jvp(ctx, tangents, out, x):
-    """Give the tangent the sizes that its array has. A run checks that it has them."""
-    return sized(tangents[0], ctx.shape(out))
-
-
-tables.JVPS[cb.name_sizes_op] = _name_sizes_jvp
+tables.JVPS[cb.name_sizes_op] = lambda ctx, tangents, out, x: sized(tangents[0], ctx.shape(out))
 tables.TRANSPOSES[cb.name_sizes_op] = lambda ctx, cb, x: (cb,)
 
 # -- zeros by construction
@@ -80,18 +75,13 @@ no_shift(cb.callback_op, cb.name_sizes_op)
 
 
 def _callback_batch(ctx, size, batched, *xs, function, results, loops, vectorized):
-    promised = _in_front(ctx, size, results)
+    promised = [(dtype, (size, *map(_extent, entries))) for dtype, entries in results]
     if vectorized:
         xs = stretch_all(ctx, size, batched, xs)
         outputs = cb.callback(function, promised, *xs, loops=loops, vectorized=True)
     else:  # examples of different sizes are an error of the run
         outputs = cb.callback(function, promised, *xs, loops=(tuple(batched), *loops))
     return outputs if len(outputs) > 1 else outputs[0]
-
-
-def _in_front(ctx, size, results):
-    """Return the declared results with the batch as their first axis."""
-    return [(dtype, (size, *map(_extent, entries))) for dtype, entries in results]
 
 
 def _extent(entry):
@@ -173,8 +163,7 @@ def _jvp_by_rule(op, push):
     """Return the JVP of an op whose rule `push` applies, for tangents of arguments alone."""
 
     def jvp(ctx, tangents, out, *xs, rule, count, levels):
-        closed_over = _closed_over(ctx, op, rule, tangents[count:], _as_tuple(out), levels)
-        if closed_over is not None:
+        if (closed_over := _closed_over(ctx, op, rule, tangents[count:], _as_tuple(out), levels)) is not None:
             return closed_over
         active = _active(ctx, op, rule, count, tangents)
         if not any(active):

@@ -11,19 +11,13 @@ sees another branch, and the work is a sum. A batch of such conditionals is one 
 """
 
 from anyshape.autodiff import rule_tables as tables
+from anyshape.autodiff import subgraph_transforms
 from anyshape.autodiff.control_flow.branch_derivatives import Branches, apply_each, handle_of, linearised_graphs
 from anyshape.autodiff.equal_values import DISTINCT
 from anyshape.autodiff.jvp import Pushed, are_inside
 from anyshape.autodiff.replay import inline
 from anyshape.autodiff.rule_tables import linear, merged, no_shift, stretch, with_values, zeros
 from anyshape.autodiff.structural_zeros import Ends, by_flags, flagged, whole
-from anyshape.autodiff.subgraph_transforms import (
-    batch_element,
-    batched_graphs,
-    pushed_graphs,
-    transposed_graphs,
-    with_shared_variables,
-)
 from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.op_local import sizes_at
 from anyshape.graph.sizes import expr
@@ -48,7 +42,7 @@ def _jvp(call, tangents):
 def _push(call, tangents):
     """Return values and tangents of one conditional."""
     own = Ends.of(tangents)
-    graphs, ends = pushed_graphs(call.graphs, own, call.handle)
+    graphs, ends = subgraph_transforms.pushed_graphs(call.graphs, own, call.handle)
     arguments, carries = [*call.operands, *own.arrays(tangents)], [*call.carries, *own.each(call.carries)]
     results = call.apply(graphs, arguments, carries, [*call.totals, *ends.each(call.totals)])
     count = len(ends.live)
@@ -91,7 +85,7 @@ def _transpose(call, cts):
     linear_flags = [isinstance(x, tables.Linear) for x in call.operands]
     known = [not flag for flag in linear_flags]
     own = Ends.of(cts)
-    graphs, ends = transposed_graphs(call.graphs, linear_flags, own, call.handle)
+    graphs, ends = subgraph_transforms.transposed_graphs(call.graphs, linear_flags, own, call.handle)
     if not any(ends.live):
         return [None] * len(call.operands)
     arguments = [*flagged(call.operands, known), *own.arrays(cts)]
@@ -139,7 +133,7 @@ tables.BATCHERS[cf.sized_op] = lambda ctx, size, batched, x, *, shape: cf.sized(
 
 
 def _cond_batch(ctx, size, batched, index, *operands, branches):
-    branches = with_shared_variables(branches, handle_of(index, *operands))
+    branches = subgraph_transforms.with_shared_variables(branches, handle_of(index, *operands))
     if batched[0] and branches[0].name.startswith(DISTINCT):  # limits are right where values differ too
         index, batched = reduce_or(index, (0,)), (False, *batched[1:])
     if not batched[0]:
@@ -160,13 +154,13 @@ def _derived_operands(ctx, graphs, branches, batched, operands):
     """Return closed graphs of batches, and all operands that they take."""
     closed = close_branches(graphs)
     pairs = zip(map(meta_of, operands), batched, strict=True)
-    metas = [batch_element(m) if carries else m for m, carries in pairs]
+    metas = [subgraph_transforms.batch_element(m) if carries else m for m, carries in pairs]
     return closed.graphs, [*operands, *further_operands(closed, sizes_at(ctx, branches[0], metas))]
 
 
 def _together(ctx, size, batched, index, operands, branches):
     """Return the results of one branch for all examples."""
-    graphs, flags = batched_graphs(branches, batched, size, handle_of(index, *operands))
+    graphs, flags = subgraph_transforms.batched_graphs(branches, batched, size, handle_of(index, *operands))
     closed, inputs = _derived_operands(ctx, graphs, branches, batched, operands)
     results = cf.cond(index, closed, *inputs)
     return [y if flag else tables.Common(y) for y, flag in zip(results, flags, strict=True)]
@@ -202,7 +196,7 @@ def _is_silent(node):
 
 def _selected(ctx, size, batched, index, operands, branches):
     """Return for each example the result of its branch, of branches that run for all."""
-    graphs, flags = batched_graphs(branches, batched, size, handle_of(index, *operands))
+    graphs, flags = subgraph_transforms.batched_graphs(branches, batched, size, handle_of(index, *operands))
     closed, inputs = _derived_operands(ctx, graphs, branches, batched, operands)
     builder = active()
     assert builder is not None  # rules run inside of a trace

@@ -32,9 +32,7 @@ def _pulls(ctx, x, y, v, g, power, odd):
 
 def _distances_jvp(ctx, tangents, out, x, y, *, power, root):
     of_x, of_y = tangents
-    total = None
-    if of_x is not None:
-        total = _products(ctx, x, y, of_x, _ones(ctx, y), power - 1, True)
+    total = _products(ctx, x, y, of_x, _ones(ctx, y), power - 1, True) if of_x is not None else None
     if of_y is not None:
         total = add_tangents(total, _products(ctx, x, y, _ones(ctx, x), ew.neg(of_y), power - 1, True))
     if not root:

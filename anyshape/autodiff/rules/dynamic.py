@@ -99,8 +99,7 @@ def _dynamic_slice(ctx, count, batched, x, *starts, sizes):
     if not any(batched[1:]):
         return dy.slice_at(x, (_first(), *starts), (count, *sizes))
     starts = stretch_all(ctx, count, batched[1:], starts)
-    whole = ctx.shape(x)[batched[0] :]
-    positions = _positions(ctx, count, starts, whole, sizes)
+    positions = _positions(ctx, count, starts, ctx.shape(x)[batched[0] :], sizes)
     if batched[0]:
         positions = [mv.broadcast_in_dim(cr.iota(count), (count, *sizes), (0,)), *positions]
     return ix.take_at(x, positions, range(len(positions)))

@@ -10,22 +10,8 @@ Batching of elementwise ops: operands without the batch are stretched along it, 
 from math import log
 from typing import Any
 
+from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff import shift_invariance as shifts
-from anyshape.autodiff.rule_tables import (
-    BATCHERS,
-    JVPS,
-    TRANSPOSES,
-    Linear,
-    add_tangents,
-    bilinear,
-    linear,
-    linear_in_first,
-    no_shift,
-    pointwise,
-    shift,
-    stretch_all,
-    zero,
-)
 from anyshape.autodiff.structural_zeros import chosen, not_chosen, whole
 from anyshape.graph.ir.graph import Op
 from anyshape.ops import elementwise as ew
@@ -38,7 +24,7 @@ LN2, LN10 = log(2), log(10)
 
 def divided(op: Any, divisor: Any) -> Any:
     """Declare an op that acts on each element. Its tangent is the tangent of x divided by `divisor(x, out)`."""
-    JVPS[op] = lambda ctx, tangents, out, x: tangents[0] / divisor(x, out)
+    tables.JVPS[op] = lambda ctx, tangents, out, x: tangents[0] / divisor(x, out)
 
 
 def choosing(op, *sides):
@@ -56,14 +42,10 @@ def choosing(op, *sides):
                 total = part if total is None else ew.add(whole(total), whole(part))
         return total
 
-    JVPS[op] = jvp
+    tables.JVPS[op] = jvp
 
 
 # -- arithmetic
-
-
-def _add_jvp(ctx, tangents, out, x, y):
-    return add_tangents(*tangents)
 
 
 def _sub_jvp(ctx, tangents, out, x, y):
@@ -73,7 +55,7 @@ def _sub_jvp(ctx, tangents, out, x, y):
 
 def _if_linear(x, ct):
     """Return the cotangent of a linear input, None for another."""
-    return ct if isinstance(x, Linear) else None
+    return ct if isinstance(x, tables.Linear) else None
 
 
 def _div_jvp(ctx, tangents, out, x, y):
@@ -90,7 +72,7 @@ def _infinite_if_zero(length):
 def _ratio_jvp(ctx, tangents, out, x, y):
     tx, ty = tangents
     from_x = ew.ratio(tx, y) if tx is not None else None
-    return add_tangents(from_x, -(ty * ew.ratio(out, y)) if ty is not None else None)
+    return tables.add_tangents(from_x, -(ty * ew.ratio(out, y)) if ty is not None else None)
 
 
 def _turn(x, y, z):
@@ -121,33 +103,28 @@ def _pow_x(x, y, out):
     return ew.select(flat, 0, y * ew.power(x, ew.select(flat, 1, y) - 1))
 
 
-def _pow_y(x, y, out):
-    """Return out * log(x), and 0 where x is 0."""
-    return out * ew.log(ew.select(ew.eq(x, ew.lift(0, x)), 1, x))
-
-
-linear(ew.neg_op, lambda ctx, ct, x: -ct)
-JVPS[ew.abs_op] = _abs_jvp
-JVPS[ew.sign_op] = _sign_jvp
-pointwise(ew.square_op, lambda x, out: 2 * x)
-pointwise(ew.reciprocal_op, lambda x, out: -ew.square(out))
+tables.linear(ew.neg_op, lambda ctx, ct, x: -ct)
+tables.JVPS[ew.abs_op] = _abs_jvp
+tables.JVPS[ew.sign_op] = _sign_jvp
+tables.pointwise(ew.square_op, lambda x, out: 2 * x)
+tables.pointwise(ew.reciprocal_op, lambda x, out: -ew.square(out))
 divided(ew.sqrt_op, lambda x, out: 2 * out)
 divided(ew.length_op, lambda x, out: 2 * _infinite_if_zero(out))
 divided(ew.cbrt_op, lambda x, out: 3 * ew.square(out))
-JVPS[ew.add_op] = _add_jvp
-TRANSPOSES[ew.add_op] = lambda ctx, ct, x, y: (_if_linear(x, ct), _if_linear(y, ct))
-JVPS[ew.sub_op] = _sub_jvp
-TRANSPOSES[ew.sub_op] = lambda ctx, ct, x, y: (_if_linear(x, ct), -ct if isinstance(y, Linear) else None)
-bilinear(ew.mul_op, lambda ctx, ct, x, y: ct * y, lambda ctx, ct, x, y: x * ct)
-JVPS[ew.div_op] = _div_jvp
-TRANSPOSES[ew.div_op] = lambda ctx, ct, x, y: (ct / y, None)
-zero(ew.floor_divide_op)
-pointwise(ew.remainder_op, lambda x, y, out: ew.lift(1, x), lambda x, y, out: -ew.floor_divide(x, y))
-pointwise(ew.fmod_op, lambda x, y, out: ew.lift(1, x), lambda x, y, out: ew.rint((out - x) / y))
-pointwise(ew.pow_op, _pow_x, _pow_y)
-pointwise(ew.power_by_op, lambda x, out, *, exponent: exponent * ew.power_by(x, exponent - 1))
-pointwise(ew.hypot_op, ew.direction, lambda x, y, out: ew.direction(y, x, out))
-zero(ew.gcd_op, ew.lcm_op)
+tables.JVPS[ew.add_op] = lambda ctx, tangents, out, x, y: tables.add_tangents(*tangents)
+tables.TRANSPOSES[ew.add_op] = lambda ctx, ct, x, y: (_if_linear(x, ct), _if_linear(y, ct))
+tables.JVPS[ew.sub_op] = _sub_jvp
+tables.TRANSPOSES[ew.sub_op] = lambda ctx, ct, x, y: (_if_linear(x, ct), -ct if isinstance(y, tables.Linear) else None)
+tables.bilinear(ew.mul_op, lambda ctx, ct, x, y: ct * y, lambda ctx, ct, x, y: x * ct)
+tables.JVPS[ew.div_op] = _div_jvp
+tables.TRANSPOSES[ew.div_op] = lambda ctx, ct, x, y: (ct / y, None)
+tables.zero(ew.floor_divide_op)
+tables.pointwise(ew.remainder_op, lambda x, y, out: ew.lift(1, x), lambda x, y, out: -ew.floor_divide(x, y))
+tables.pointwise(ew.fmod_op, lambda x, y, out: ew.lift(1, x), lambda x, y, out: ew.rint((out - x) / y))
+tables.pointwise(ew.pow_op, _pow_x, lambda x, y, out: out * ew.log(ew.select(ew.eq(x, ew.lift(0, x)), 1, x)))
+tables.pointwise(ew.power_by_op, lambda x, out, *, exponent: exponent * ew.power_by(x, exponent - 1))
+tables.pointwise(ew.hypot_op, ew.direction, lambda x, y, out: ew.direction(y, x, out))
+tables.zero(ew.gcd_op, ew.lcm_op)
 
 # -- extremes
 
@@ -180,7 +157,7 @@ choosing(ew.fmax_op, _among_numbers(LESS), _swapped(_among_numbers(LESS)))
 choosing(ew.fmin_op, _among_numbers(GREATER), _swapped(_among_numbers(GREATER)))
 AT_ZERO = (lambda x, y, out: ew.ne(x, ew.lift(0, x)), lambda x, y, out: ew.lift(1, y))
 choosing(ew.heaviside_op, None, AT_ZERO)
-pointwise(ew.copysign_op, lambda x, y, out: ew.sign(x) * ew.copysign(ew.lift(1, x), y), None)
+tables.pointwise(ew.copysign_op, lambda x, y, out: ew.sign(x) * ew.copysign(ew.lift(1, x), y), None)
 
 # -- exponentials, logarithms, trigonometry
 
@@ -205,51 +182,49 @@ def _complex_tanh_slope(x, out):
     return ew.select(is_far, 4 * decay / ew.square(1 + decay), 1 - ew.square(out))
 
 
-pointwise(ew.exp_op, lambda x, out: out)
-pointwise(ew.exp2_op, lambda x, out: LN2 * out)
-pointwise(ew.expm1_op, lambda x, out: ew.exp(x))
+tables.pointwise(ew.exp_op, lambda x, out: out)
+tables.pointwise(ew.exp2_op, lambda x, out: LN2 * out)
+tables.pointwise(ew.expm1_op, lambda x, out: ew.exp(x))
 divided(ew.log_op, lambda x, out: x)
 divided(ew.log2_op, lambda x, out: LN2 * x)
 divided(ew.log10_op, lambda x, out: LN10 * x)
 divided(ew.log1p_op, lambda x, out: 1 + x)
-pointwise(ew.logaddexp_op, lambda x, y, out: sp.expit(ew.gap(x, y)), lambda x, y, out: sp.expit(ew.gap(y, x)))
-pointwise(
+tables.pointwise(ew.logaddexp_op, lambda x, y, out: sp.expit(ew.gap(x, y)), lambda x, y, out: sp.expit(ew.gap(y, x)))
+tables.pointwise(
     ew.logaddexp2_op, lambda x, y, out: sp.expit(LN2 * ew.gap(x, y)), lambda x, y, out: sp.expit(LN2 * ew.gap(y, x))
 )
-pointwise(ew.sin_op, lambda x, out: ew.cos(x))
-pointwise(ew.cos_op, lambda x, out: -ew.sin(x))
-pointwise(ew.tan_op, lambda x, out: 1 + ew.square(out))
+tables.pointwise(ew.sin_op, lambda x, out: ew.cos(x))
+tables.pointwise(ew.cos_op, lambda x, out: -ew.sin(x))
+tables.pointwise(ew.tan_op, lambda x, out: 1 + ew.square(out))
 divided(ew.arcsin_op, lambda x, out: ew.sqrt(_one_minus_square(x)))
 divided(ew.arccos_op, lambda x, out: -ew.sqrt(_one_minus_square(x)))
 divided(ew.arctan_op, lambda x, out: 1 + ew.square(x))
-pointwise(ew.arctan2_op, _arctan2_slope, lambda x, y, out: -_arctan2_slope(y, x, out))
-pointwise(ew.sinh_op, lambda x, out: ew.cosh(x))
-pointwise(ew.cosh_op, lambda x, out: ew.sinh(x))
-pointwise(ew.tanh_op, lambda x, out: _complex_tanh_slope(x, out) if x.dtype.kind == "c" else ew.tanh_slope(x, out))
+tables.pointwise(ew.arctan2_op, _arctan2_slope, lambda x, y, out: -_arctan2_slope(y, x, out))
+tables.pointwise(ew.sinh_op, lambda x, out: ew.cosh(x))
+tables.pointwise(ew.cosh_op, lambda x, out: ew.sinh(x))
+tables.pointwise(
+    ew.tanh_op, lambda x, out: _complex_tanh_slope(x, out) if x.dtype.kind == "c" else ew.tanh_slope(x, out)
+)
 divided(ew.arcsinh_op, lambda x, out: ew.sqrt(1 + ew.square(x)) if x.dtype.kind == "c" else ew.hypot(ew.lift(1, x), x))
 divided(ew.arccosh_op, lambda x, out: ew.sqrt(x - 1) * ew.sqrt(x + 1))
 divided(ew.arctanh_op, lambda x, out: _one_minus_square(x))
 
 # -- rounding and the parts of a float
 
-zero(ew.floor_op, ew.ceil_op, ew.trunc_op, ew.rint_op, ew.round_op, ew.spacing_op)
+tables.zero(ew.floor_op, ew.ceil_op, ew.trunc_op, ew.rint_op, ew.round_op, ew.spacing_op)
 
 
-def _frexp_jvp(ctx, tangents, out, x):
-    return ew.ldexp(tangents[0], -out[1]), None
-
-
-linear_in_first(ew.ldexp_op, lambda ctx, ct, x, y: ew.ldexp(ct, y))
-JVPS[ew.frexp_op] = _frexp_jvp
-JVPS[ew.nextafter_op] = lambda ctx, tangents, out, x, y: tangents[0]  # y is only a direction
+tables.linear_in_first(ew.ldexp_op, lambda ctx, ct, x, y: ew.ldexp(ct, y))
+tables.JVPS[ew.frexp_op] = lambda ctx, tangents, out, x: (ew.ldexp(tangents[0], -out[1]), None)
+tables.JVPS[ew.nextafter_op] = lambda ctx, tangents, out, x, y: tangents[0]  # y is only a direction
 
 # -- comparison and logic
 
-zero(ew.eq_op, ew.ne_op, ew.lt_op, ew.le_op, ew.gt_op, ew.ge_op)
-zero(ew.isnan_op, ew.isinf_op, ew.isfinite_op, ew.signbit_op)
-zero(ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_not_op)
-zero(ew.bitwise_and_op, ew.bitwise_or_op, ew.bitwise_xor_op, ew.invert_op)
-zero(ew.left_shift_op, ew.right_shift_op, ew.bitwise_count_op)
+tables.zero(ew.eq_op, ew.ne_op, ew.lt_op, ew.le_op, ew.gt_op, ew.ge_op)
+tables.zero(ew.isnan_op, ew.isinf_op, ew.isfinite_op, ew.signbit_op)
+tables.zero(ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_not_op)
+tables.zero(ew.bitwise_and_op, ew.bitwise_or_op, ew.bitwise_xor_op, ew.invert_op)
+tables.zero(ew.left_shift_op, ew.right_shift_op, ew.bitwise_count_op)
 
 # -- complex parts, choice and conversion. Transposes are with respect to the pairing Re(ct * t), as in JAX.
 
@@ -264,7 +239,7 @@ def _complex_jvp(ctx, tangents, out, x, y):
 
 
 def _complex_transpose(ctx, ct, x, y):
-    return _if_linear(x, ew.real(ct)), -ew.imag(ct) if isinstance(y, Linear) else None
+    return _if_linear(x, ew.real(ct)), -ew.imag(ct) if isinstance(y, tables.Linear) else None
 
 
 def _select_jvp(ctx, tangents, out, condition, x, y):
@@ -276,35 +251,32 @@ def _select_jvp(ctx, tangents, out, condition, x, y):
 
 
 def _select_transpose(ctx, ct, condition, x, y):
-    return (
-        None,
-        chosen(condition, ct) if isinstance(x, Linear) else None,
-        not_chosen(condition, ct) if isinstance(y, Linear) else None,
-    )
+    of_x = chosen(condition, ct) if isinstance(x, tables.Linear) else None
+    return None, of_x, not_chosen(condition, ct) if isinstance(y, tables.Linear) else None
 
 
 def _convert_jvp(ctx, tangents, out, x, *, dtype):
     return ew.convert(tangents[0], dtype) if dtype.kind in "fc" else None
 
 
-linear(ew.real_op, lambda ctx, ct, x: ew.convert(ct, x.dtype))
-linear(ew.imag_op, lambda ctx, ct, x: ew.make_complex(_zeros(ct), -ct))
-linear(ew.conj_op, lambda ctx, ct, x: ew.conj(ct))
-JVPS[ew.complex_op] = _complex_jvp
-TRANSPOSES[ew.complex_op] = _complex_transpose
-JVPS[ew.select_op] = _select_jvp
-TRANSPOSES[ew.select_op] = _select_transpose
-JVPS[ew.convert_op] = _convert_jvp
-TRANSPOSES[ew.convert_op] = lambda ctx, ct, x, *, dtype: (ew.convert(ct, x.dtype),)
+tables.linear(ew.real_op, lambda ctx, ct, x: ew.convert(ct, x.dtype))
+tables.linear(ew.imag_op, lambda ctx, ct, x: ew.make_complex(_zeros(ct), -ct))
+tables.linear(ew.conj_op, lambda ctx, ct, x: ew.conj(ct))
+tables.JVPS[ew.complex_op] = _complex_jvp
+tables.TRANSPOSES[ew.complex_op] = _complex_transpose
+tables.JVPS[ew.select_op] = _select_jvp
+tables.TRANSPOSES[ew.select_op] = _select_transpose
+tables.JVPS[ew.convert_op] = _convert_jvp
+tables.TRANSPOSES[ew.convert_op] = lambda ctx, ct, x, *, dtype: (ew.convert(ct, x.dtype),)
 
 # -- ops that derivatives use
 
-zero(ew.share_op, ew.narrow_op, ew.python_int_op, ew.float_of_ints_op)
-JVPS[ew.ratio_op] = _ratio_jvp
-TRANSPOSES[ew.ratio_op] = lambda ctx, ct, x, y: (ew.ratio(ct, y), None)
-JVPS[ew.gap_op] = _sub_jvp
-pointwise(ew.tanh_slope_op, lambda x, y, out: -2 * y * out, None)  # y is a function of x
-pointwise(  # z is a function of x and y
+tables.zero(ew.share_op, ew.narrow_op, ew.python_int_op, ew.float_of_ints_op)
+tables.JVPS[ew.ratio_op] = _ratio_jvp
+tables.TRANSPOSES[ew.ratio_op] = lambda ctx, ct, x, y: (ew.ratio(ct, y), None)
+tables.JVPS[ew.gap_op] = _sub_jvp
+tables.pointwise(ew.tanh_slope_op, lambda x, y, out: -2 * y * out, None)  # y is a function of x
+tables.pointwise(  # z is a function of x and y
     ew.direction_op,
     lambda x, y, z, out: ew.direction(y, x, z) * _turn(x, y, z),
     lambda x, y, z, out: -out * _turn(x, y, z),
@@ -313,27 +285,27 @@ pointwise(  # z is a function of x and y
 
 # -- shifts of operands
 
-shift(ew.add_op, shifts.sum_with_sign(1.0))
-shift(ew.sub_op, shifts.sum_with_sign(-1.0))
-shift(ew.mul_op, shifts.product_with_sign(1.0))
-shift(ew.div_op, shifts.product_with_sign(-1.0))
-shift(ew.neg_op, shifts.unary(None, lambda c: c if c.scales else replace(c, times=-c.times)))
-shift(ew.square_op, shifts.unary(True, lambda c: replace(c, times=2 * c.times)))
-shift(ew.exp_op, shifts.unary(False, lambda c: replace(c, scales=True)))
-shift(ew.log_op, shifts.unary(True, lambda c: replace(c, scales=False)))
-shift(ew.select_op, shifts.select)
-shift(ew.convert_op, shifts.convert)
-no_shift(ew.abs_op, ew.sign_op, ew.reciprocal_op, ew.sqrt_op, ew.cbrt_op, ew.floor_divide_op, ew.remainder_op)
-no_shift(ew.fmod_op, ew.pow_op, ew.power_by_op, ew.hypot_op, ew.gcd_op, ew.lcm_op, ew.max_op, ew.min_op)
-no_shift(ew.fmax_op, ew.fmin_op, ew.heaviside_op, ew.copysign_op, ew.exp2_op, ew.expm1_op, ew.log2_op)
-no_shift(ew.log10_op, ew.log1p_op, ew.logaddexp_op, ew.logaddexp2_op, ew.sin_op, ew.cos_op, ew.tan_op)
-no_shift(ew.arcsin_op, ew.arccos_op, ew.arctan_op, ew.arctan2_op, ew.sinh_op, ew.cosh_op, ew.tanh_op)
-no_shift(ew.arcsinh_op, ew.arccosh_op, ew.arctanh_op, ew.floor_op, ew.ceil_op, ew.trunc_op, ew.rint_op)
-no_shift(ew.round_op, ew.nextafter_op, ew.spacing_op, ew.ldexp_op, ew.frexp_op, ew.eq_op, ew.ne_op, ew.lt_op)
-no_shift(ew.le_op, ew.gt_op, ew.ge_op, ew.isnan_op, ew.isinf_op, ew.isfinite_op, ew.signbit_op)
-no_shift(ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_not_op, ew.bitwise_and_op)
-no_shift(ew.bitwise_or_op, ew.bitwise_xor_op, ew.invert_op, ew.left_shift_op, ew.right_shift_op)
-no_shift(
+tables.shift(ew.add_op, shifts.sum_with_sign(1.0))
+tables.shift(ew.sub_op, shifts.sum_with_sign(-1.0))
+tables.shift(ew.mul_op, shifts.product_with_sign(1.0))
+tables.shift(ew.div_op, shifts.product_with_sign(-1.0))
+tables.shift(ew.neg_op, shifts.unary(None, lambda c: c if c.scales else replace(c, times=-c.times)))
+tables.shift(ew.square_op, shifts.unary(True, lambda c: replace(c, times=2 * c.times)))
+tables.shift(ew.exp_op, shifts.unary(False, lambda c: replace(c, scales=True)))
+tables.shift(ew.log_op, shifts.unary(True, lambda c: replace(c, scales=False)))
+tables.shift(ew.select_op, shifts.select)
+tables.shift(ew.convert_op, shifts.convert)
+tables.no_shift(ew.abs_op, ew.sign_op, ew.reciprocal_op, ew.sqrt_op, ew.cbrt_op, ew.floor_divide_op, ew.remainder_op)
+tables.no_shift(ew.fmod_op, ew.pow_op, ew.power_by_op, ew.hypot_op, ew.gcd_op, ew.lcm_op, ew.max_op, ew.min_op)
+tables.no_shift(ew.fmax_op, ew.fmin_op, ew.heaviside_op, ew.copysign_op, ew.exp2_op, ew.expm1_op, ew.log2_op)
+tables.no_shift(ew.log10_op, ew.log1p_op, ew.logaddexp_op, ew.logaddexp2_op, ew.sin_op, ew.cos_op, ew.tan_op)
+tables.no_shift(ew.arcsin_op, ew.arccos_op, ew.arctan_op, ew.arctan2_op, ew.sinh_op, ew.cosh_op, ew.tanh_op)
+tables.no_shift(ew.arcsinh_op, ew.arccosh_op, ew.arctanh_op, ew.floor_op, ew.ceil_op, ew.trunc_op, ew.rint_op)
+tables.no_shift(ew.round_op, ew.nextafter_op, ew.spacing_op, ew.ldexp_op, ew.frexp_op, ew.eq_op, ew.ne_op, ew.lt_op)
+tables.no_shift(ew.le_op, ew.gt_op, ew.ge_op, ew.isnan_op, ew.isinf_op, ew.isfinite_op, ew.signbit_op)
+tables.no_shift(ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_not_op, ew.bitwise_and_op)
+tables.no_shift(ew.bitwise_or_op, ew.bitwise_xor_op, ew.invert_op, ew.left_shift_op, ew.right_shift_op)
+tables.no_shift(
     ew.bitwise_count_op,
     ew.real_op,
     ew.imag_op,
@@ -343,17 +315,17 @@ no_shift(
     ew.python_int_op,
     ew.float_of_ints_op,
 )
-no_shift(ew.share_op, ew.ratio_op, ew.gap_op, ew.length_op, ew.direction_op, ew.tanh_slope_op)
+tables.no_shift(ew.share_op, ew.ratio_op, ew.gap_op, ew.length_op, ew.direction_op, ew.tanh_slope_op)
 
 
 def each_element(op: Any) -> Any:
     """Declare an op that acts on each element, so that one more axis changes nothing."""
 
     def rule(ctx, size, batched, *inputs, **params):
-        outputs = apply_all(op, *stretch_all(ctx, size, batched, inputs), **params)
+        outputs = apply_all(op, *tables.stretch_all(ctx, size, batched, inputs), **params)
         return outputs if len(outputs) > 1 else outputs[0]
 
-    BATCHERS[op] = rule
+    tables.BATCHERS[op] = rule
 
 
 for _op in vars(ew).values():

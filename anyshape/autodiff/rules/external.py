@@ -10,25 +10,7 @@ import functools
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import (
-    ADD,
-    BATCHERS,
-    FIRST_ALONE,
-    JVPS,
-    TRANSPOSES,
-    Linear,
-    add_tangents,
-    along,
-    bilinear,
-    linear,
-    lines,
-    no_shift,
-    stretch,
-    stretch_all,
-    zero,
-    zeros,
-    zeros_like,
-)
+from anyshape.autodiff import rule_tables as tables
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes import expr
@@ -66,12 +48,14 @@ def _weigh_back(op):
     return back
 
 
-bilinear(ex.correlate_op, _partner(ex.spread_op), lambda ctx, ct, x, w, **params: _weights(ctx, x, ct, w, **params))
-bilinear(ex.spread_op, _partner(ex.correlate_op), _weights)
-bilinear(ex.weigh_op, _weigh_back(ex.spread_op), _weigh_back(ex.correlate_op))
-_correlate_jvp = JVPS[ex.correlate_op]
+tables.bilinear(
+    ex.correlate_op, _partner(ex.spread_op), lambda ctx, ct, x, w, **params: _weights(ctx, x, ct, w, **params)
+)
+tables.bilinear(ex.spread_op, _partner(ex.correlate_op), _weights)
+tables.bilinear(ex.weigh_op, _weigh_back(ex.spread_op), _weigh_back(ex.correlate_op))
+_correlate_jvp = tables.JVPS[ex.correlate_op]
 # Running sums would carry an infinite tangent, or the rounding of a large one, to all elements behind it.
-JVPS[ex.correlate_op] = lambda *args, running, **params: _correlate_jvp(*args, running=False, **params)
+tables.JVPS[ex.correlate_op] = lambda *args, running, **params: _correlate_jvp(*args, running=False, **params)
 
 
 # -- recursive filters
@@ -107,12 +91,12 @@ def _section_jvp(ctx, run, tangents, y, x, b, c):
     t, tb, tc, tz = tangents
     terms = []
     if t is not None or tz is not None:
-        terms.append(run(zeros_like(ctx, x) if t is None else t, b, c, tz))
+        terms.append(run(tables.zeros_like(ctx, x) if t is None else t, b, c, tz))
     if tb is not None:
         terms.append(run(x, tb, c))
     if tc is not None:
         terms.append(run(y, _padded(ctx, tc, 1, expr.sub(_order(ctx, b, c), ctx.shape(c)[-1])), c))
-    return [functools.reduce(add_tangents, results) for results in zip(*terms, strict=True)]
+    return [functools.reduce(tables.add_tangents, results) for results in zip(*terms, strict=True)]
 
 
 def _lfilter_jvp(ctx, tangents, out, x, b, c, z, *, ends, each, sections):
@@ -153,10 +137,10 @@ def _no_weights(ctx, c):
 def _lfilter_back(ctx, ct, x, b, c, z, *, ends, each, sections):
     """Filter cotangents backwards in time, from the ones of states at the end on."""
     y, end = ct if ends else (ct, None)
-    y, last = zeros_like(ctx, x) if y is None else y, (ctx.rank(x) - 1,)
-    if isinstance(b, Linear):
+    y, last = tables.zeros_like(ctx, x) if y is None else y, (ctx.rank(x) - 1,)
+    if isinstance(b, tables.Linear):
         return None, _numerators_back(ctx, y, end, x, b, c, each), None, None
-    if end is None and not isinstance(z, Linear):
+    if end is None and not isinstance(z, tables.Linear):
         b, c = (mv.rev(v, (int(each),)) for v in (b, c))
         return mv.rev(ex.lfilter(mv.rev(y, last), b, c, each=each, sections=sections), last), None, None, None
     starts: list = []
@@ -166,8 +150,8 @@ def _lfilter_back(ctx, ct, x, b, c, z, *, ends, each, sections):
         starts.insert(0, _cut(ctx, driving, -1, 0, order))
         y = mv.rev(ex.lfilter(mv.rev(driving, last), b_i, _no_weights(ctx, c_i), each=each), last)
         y = _cut(ctx, y, -1, 0, ctx.shape(x)[-1])
-    starts_ct = mv.concatenate(starts, *last) if isinstance(z, Linear) else None
-    return y if isinstance(x, Linear) else None, None, None, starts_ct
+    starts_ct = mv.concatenate(starts, *last) if isinstance(z, tables.Linear) else None
+    return y if isinstance(x, tables.Linear) else None, None, None, starts_ct
 
 
 def _numerators_back(ctx, ct, end, x, b, c, each):
@@ -182,7 +166,7 @@ def _lagged_products(ctx, x, y, size, each):
     return mv.rev(sums, (int(each),))
 
 
-JVPS[ex.lfilter_op], TRANSPOSES[ex.lfilter_op] = _lfilter_jvp, _lfilter_back
+tables.JVPS[ex.lfilter_op], tables.TRANSPOSES[ex.lfilter_op] = _lfilter_jvp, _lfilter_back
 
 # -- filters between rates
 
@@ -201,7 +185,7 @@ def _upfirdn_filter_back(ctx, ct, x, h, *, up, down, each):
     return _lagged_products(ctx, _padded(ctx, long_x, 0, m), _padded(ctx, long_ct, 0, n), ctx.shape(h)[-1], each)
 
 
-bilinear(ex.upfirdn_op, _upfirdn_back, _upfirdn_filter_back)
+tables.bilinear(ex.upfirdn_op, _upfirdn_back, _upfirdn_filter_back)
 
 # -- splines
 
@@ -238,7 +222,7 @@ def _interpolate_jvp(ctx, tangents, out, x, p, *, form, shape, slopes, fill, bac
         factor = ew.convert(t, x.dtype)
         steeper = tuple([s + (axis == i) for axis, s in enumerate(slopes)])
         term = run(x * factor if back else x, points, form="points", slopes=steeper, fill=fill)
-        total = add_tangents(total, term if back else term * factor)
+        total = tables.add_tangents(total, term if back else term * factor)
     return total
 
 
@@ -246,13 +230,13 @@ def _interpolate_back(ctx, ct, x, p, *, shape, fill, back, each, sources=(), **p
     return ex.interpolate(ct, p, ctx.shape(x)[each:], back=not back, each=each, **params), None
 
 
-linear(
+tables.linear(
     ex.spline_filter_op,
     lambda ctx, ct, x, *, axis, order, mode, transposed: ex.spline_filter(
         ct, axis, order, mode, transposed=not transposed
     ),
 )
-JVPS[ex.interpolate_op], TRANSPOSES[ex.interpolate_op] = _interpolate_jvp, _interpolate_back
+tables.JVPS[ex.interpolate_op], tables.TRANSPOSES[ex.interpolate_op] = _interpolate_jvp, _interpolate_back
 
 # -- ranks of windows
 
@@ -286,24 +270,24 @@ def _tied_back(ctx, ct, x, y, t, footprint, *, fill, beyond, back, sources=(), *
     return None, None, ex.tied(x, y, ct, footprint, *_options(ctx, params), fill=fill, back=not back), None
 
 
-JVPS[ex.ranked_op] = _ranked_jvp
-JVPS[ex.tied_op], TRANSPOSES[ex.tied_op] = _tied_jvp, _tied_back
+tables.JVPS[ex.ranked_op] = _ranked_jvp
+tables.JVPS[ex.tied_op], tables.TRANSPOSES[ex.tied_op] = _tied_jvp, _tied_back
 
-zero(ex.binary_steps_op)
+tables.zero(ex.binary_steps_op)
 
 # -- zeros by construction
 
-lines(lambda ranks, **params: 1, ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.upfirdn_op)
-lines(along, ex.spline_filter_op)
-lines(lambda ranks, *, slopes, **params: int(not any(slopes)), ex.interpolate_op)
-zeros(ADD, ADD, ex.interpolate_op)  # weights of values are not negative, as the ones of slopes are
-FIRST_ALONE.add(ex.interpolate_op)
-zeros(ADD, ADD, ex.ranked_op, ex.tied_op)
+tables.lines(lambda ranks, **params: 1, ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.upfirdn_op)
+tables.lines(tables.along, ex.spline_filter_op)
+tables.lines(lambda ranks, *, slopes, **params: int(not any(slopes)), ex.interpolate_op)
+tables.zeros(tables.ADD, tables.ADD, ex.interpolate_op)  # weights of values are not negative, as the ones of slopes are
+tables.FIRST_ALONE.add(ex.interpolate_op)
+tables.zeros(tables.ADD, tables.ADD, ex.ranked_op, ex.tied_op)
 
 # -- shifts of operands
 
-no_shift(ex.upfirdn_op, ex.spline_filter_op, ex.interpolate_op)
-no_shift(ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.ranked_op, ex.tied_op, ex.binary_steps_op)
+tables.no_shift(ex.upfirdn_op, ex.spline_filter_op, ex.interpolate_op)
+tables.no_shift(ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.ranked_op, ex.tied_op, ex.binary_steps_op)
 
 
 def _for_each(op, shared=()):
@@ -316,12 +300,12 @@ def _for_each(op, shared=()):
         if "axes" in params and not each:
             params["axes"] = tuple([a + 1 for a in params["axes"]])
         if shared and not each and not any(batched[i] for i in shared):
-            repeated = [x if i in shared or batched[i] else stretch(ctx, size, x) for i, x in enumerate(xs)]
+            repeated = [x if i in shared or batched[i] else tables.stretch(ctx, size, x) for i, x in enumerate(xs)]
             return _applied(op, repeated, params, each=False)
-        own = stretch_all(ctx, size, batched, xs)
+        own = tables.stretch_all(ctx, size, batched, xs)
         return _of_both(ctx, op, own, params) if each else _applied(op, own, params, each=True)
 
-    BATCHERS[op] = rule
+    tables.BATCHERS[op] = rule
 
 
 def _of_both(ctx, op, xs, params):
@@ -339,10 +323,10 @@ def _footprint(op):
     def rule(ctx, size, batched, *xs, axes, **params):
         if batched[-1]:
             raise UnsupportedFunctionError("vmap", "over footprints of filters", "pass one for all", ctx.where)
-        images = stretch_all(ctx, size, batched[:-1], xs[:-1])
+        images = tables.stretch_all(ctx, size, batched[:-1], xs[:-1])
         return _applied(op, (*images, xs[-1]), {**params, "axes": tuple([a + 1 for a in axes])})
 
-    BATCHERS[op] = rule
+    tables.BATCHERS[op] = rule
 
 
 def _applied(op, xs, params, **options):
@@ -357,7 +341,9 @@ for _op in (ex.correlate_op, ex.spread_op, ex.upfirdn_op):
     _for_each(_op, shared=(1,))
 for _op in (ex.weigh_op, ex.interpolate_op):
     _for_each(_op)
-BATCHERS[ex.spline_filter_op] = lambda ctx, size, batched, x, *, axis, **params: ex.spline_filter(x, axis + 1, **params)
+tables.BATCHERS[ex.spline_filter_op] = lambda ctx, size, batched, x, *, axis, **params: ex.spline_filter(
+    x, axis + 1, **params
+)
 _for_each(ex.lfilter_op, shared=(1, 2))
 for _op in (ex.ranked_op, ex.tied_op):
     _footprint(_op)
@@ -365,8 +351,8 @@ for _op in (ex.ranked_op, ex.tied_op):
 
 def _binary_steps(ctx, size, batched, *xs, sides, origin, **params):
     """Reach from no example to another: structures have one element along their axis."""
-    images = stretch_all(ctx, size, batched, xs)
+    images = tables.stretch_all(ctx, size, batched, xs)
     return _applied(ex.binary_steps_op, images, {**params, "sides": (1, *sides), "origin": (0, *origin)})
 
 
-BATCHERS[ex.binary_steps_op] = _binary_steps
+tables.BATCHERS[ex.binary_steps_op] = _binary_steps

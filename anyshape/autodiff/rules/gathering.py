@@ -266,8 +266,7 @@ def _before(ctx, x, starts):
     first = (1, *head[1:])
     step = mv.concatenate([cr.full(first, 0, x.dtype), step], 0)
     drive = mv.concatenate([cr.full(first, 1, x.dtype), drive], 0)
-    states = rd.recurrence(step, drive, 0)
-    return mv.strided(states, [1, *[0] * (len(head) - 1)], head)
+    return mv.strided(rd.recurrence(step, drive, 0), [1, *[0] * (len(head) - 1)], head)
 
 
 def _product_of_others(ctx, x, ids):

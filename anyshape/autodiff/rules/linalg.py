@@ -267,10 +267,6 @@ def _cholesky_cotangent_jvp(ctx, tangents, out, factor, ct):
     return add_tangents(total, hermitian_part(ctx, ew.sub(first, ew.add(left, right))))
 
 
-def _inv_jvp(ctx, tangents, out, a):
-    return ew.neg(product(ctx, out, product(ctx, tangents[0], out)))
-
-
 def _det_jvp(ctx, tangents, out, a):
     """Return the trace of adj(A) dA, also where A is singular (Jacobi's formula)."""
     (t,) = tangents
@@ -321,7 +317,7 @@ def _simple(ctx, vectors, slopes):
 def _eig_push(ctx, t, out, inverses, **params):
     """Return tangents by Giles (2008), section 3.1."""
     _, vectors = out
-    inner = _in_basis(ctx, vectors, t)
+    inner = la.solve(vectors, product(ctx, in_dtype_of(vectors, t), vectors))
     turn = ew.mul(inverses.differences(), inner)
     return _simple(ctx, vectors, diagonal_of(ctx, inner)), _eig_turns(ctx, vectors, turn)
 
@@ -336,11 +332,6 @@ def _eig_turns(ctx, vectors, turn):
     growth = ew.real(reduce_sum(ew.mul(ew.conj(vectors), derivatives), (ctx.rank(derivatives) - 2,)))
     turned = ew.imag(ew.div(_of_largest(ctx, derivatives, vectors), _of_largest(ctx, vectors, vectors)))
     return ew.sub(derivatives, ew.mul(vectors, by_columns(ctx, vectors, ew.make_complex(growth, turned))))
-
-
-def _in_basis(ctx, vectors, t):
-    """Return V^-1 T V."""
-    return la.solve(vectors, product(ctx, in_dtype_of(vectors, t), vectors))
 
 
 def _of_largest(ctx, x, vectors):
@@ -359,14 +350,9 @@ def _of_largest(ctx, x, vectors):
 def _eigh_push(ctx, t, out, inverses, **params):
     """Return tangents by Giles (2008), section 3.1."""
     _, vectors = out
-    inner = _hermitian_inner(ctx, t, vectors)
+    inner = hermitian_part(ctx, product(ctx, adjoint(ctx, vectors), product(ctx, t, vectors)))
     turn = ew.mul(in_dtype_of(inner, inverses.differences()), inner)
     return _real_diagonal(ctx, inner), product(ctx, vectors, turn)
-
-
-def _hermitian_inner(ctx, t, vectors):
-    """Return the Hermitian part of V^H T V."""
-    return hermitian_part(ctx, product(ctx, adjoint(ctx, vectors), product(ctx, t, vectors)))
 
 
 def _svd_push(ctx, t, out, inverses, **params):
@@ -458,10 +444,6 @@ def _outside(ctx, vectors, moved, inverses):
     return ew.select(mv.broadcast_in_dim(is_longer, ctx.shape(derivative), ()), derivative, ew.lift(0, derivative))
 
 
-def _qr_jvp(ctx, tangents, out, a):
-    return thin_qr_tangents(ctx, tangents[0], *out)
-
-
 def thin_qr_tangents(ctx, t, q, r):
     """Walter and Lehmann, "Algorithmic differentiation of linear algebra functions", 2018, for full rank.
 
@@ -488,8 +470,7 @@ def _product_of_three(ctx, *matrices):
 
 def _pinv_jvp(ctx, tangents, out, a, cutoff):
     """Differentiate by Golub and Pereyra (1973), where the rank stays as it is."""
-    t = tangents[0]
-    if t is None:
+    if (t := tangents[0]) is None:
         return None
     p, back, p_adjoint = out, adjoint(ctx, t), adjoint(ctx, out)
     left = ew.sub(back, _product_of_three(ctx, back, a, p))
@@ -528,7 +509,7 @@ def _near_of_svd(ctx, out, order):
 decomposition(la.eigh_op, la.eigvalsh_op, Decomposition(near_of_eigh, turned_vectors, _eigh_push, Scaled, 0))
 decomposition(la.eig_op, la.eigvals_op, Decomposition(_near_of_eig, turned_vectors, _eig_push, Scaled, 0))
 decomposition(la.svd_op, la.svdvals_op, Decomposition(_near_of_svd, _turned_sides, _svd_push, Scaled, 1))
-JVPS[la.qr_op] = _qr_jvp
+JVPS[la.qr_op] = lambda ctx, tangents, out, a: thin_qr_tangents(ctx, tangents[0], *out)
 JVPS[la.pinv_op] = _pinv_jvp
 JVPS[la.mirror_op] = _mirror_jvp
 JVPS[la.cholesky_op] = _cholesky_jvp
@@ -536,7 +517,7 @@ JVPS[la.cholesky_tangent_op] = _cholesky_tangent_jvp
 TRANSPOSES[la.cholesky_tangent_op] = lambda ctx, ct, factor, t: (None, la.cholesky_cotangent(factor, ct))
 JVPS[la.cholesky_cotangent_op] = _cholesky_cotangent_jvp
 TRANSPOSES[la.cholesky_cotangent_op] = lambda ctx, ct, factor, t: (None, la.cholesky_tangent(factor, ct))
-JVPS[la.inv_op] = _inv_jvp
+JVPS[la.inv_op] = lambda ctx, tangents, out, a: ew.neg(product(ctx, out, product(ctx, tangents[0], out)))
 JVPS[la.det_op] = _det_jvp
 JVPS[la.adjugate_op] = _adjugate_jvp
 JVPS[la.slogdet_op] = _slogdet_jvp

@@ -339,8 +339,7 @@ def _rerun_transpose(ctx, cts, *operands, ends, sources=(), **params):
     flags = scan.inputs.map(lambda x: isinstance(x, tables.Linear))
     if any(isinstance(x, tables.Linear) for x in others) or not all(linear_inputs(scan, flags).carries):
         return _transpose_of_loops(ctx, cts, operands, shapes, params)
-    pulled = transpose_loop(scan, cts)
-    columns = zip(pulled, scan.inputs.flat(), strict=False)
+    columns = zip(transpose_loop(scan, cts), scan.inputs.flat(), strict=False)
     return [*[None] * len(others), *[ct for ct, x in columns if not isinstance(x, Made)]]
 
 

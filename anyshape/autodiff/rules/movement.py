@@ -44,8 +44,7 @@ def _reshape_part(ctx, part, x, *, shape, sources=()):
 
 
 def _slice_part(ctx, part, x, *, starts, sizes, steps, **others):
-    window = part.as_window(ctx.bind(sizes, field="sizes"))
-    if window is None:
+    if (window := part.as_window(ctx.bind(sizes, field="sizes"))) is None:
         return None
     back = _slice_back(ctx, None, x, starts=starts, sizes=sizes, steps=steps, **others)
     image = lambda read: replace(back, ct=part.image(read)).whole()

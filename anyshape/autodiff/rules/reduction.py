@@ -12,28 +12,8 @@ Batching of sorting ops: the axis moves one place on.
 
 from typing import Any
 
+from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff import shift_invariance as shifts
-from anyshape.autodiff.rule_tables import (
-    ABOVE_MIN,
-    ADD,
-    BATCHERS,
-    BELOW_MAX,
-    JVPS,
-    MIX,
-    MOVE,
-    REACH,
-    TRANSPOSES,
-    in_argmax_set,
-    linear,
-    linear_in_first,
-    lines,
-    no_shift,
-    sharers,
-    shift,
-    stretch_all,
-    zero,
-    zeros,
-)
 from anyshape.autodiff.shift_invariance import from_largest
 from anyshape.graph.shapes.array_type import free_axes
 from anyshape.ops import elementwise as ew
@@ -49,8 +29,8 @@ def repeat_along(ctx: Any, reduced: Any, x: Any, axes: Any) -> Any:
     return mv.broadcast_in_dim(reduced, ctx.shape(x), free_axes(ctx.rank(x), axes))
 
 
-linear(rd.reduce_sum_op, lambda ctx, ct, x, *, axes: repeat_along(ctx, ct, x, axes))
-linear(rd.sum_to_op, lambda ctx, ct, x, *, shape, axes, sources=(): mv.broadcast_in_dim(ct, ctx.shape(x), axes))
+tables.linear(rd.reduce_sum_op, lambda ctx, ct, x, *, axes: repeat_along(ctx, ct, x, axes))
+tables.linear(rd.sum_to_op, lambda ctx, ct, x, *, shape, axes, sources=(): mv.broadcast_in_dim(ct, ctx.shape(x), axes))
 
 
 def _others(ctx, x, axes):
@@ -71,11 +51,11 @@ def _extreme(misses):
     """Return the JVP rule of an extreme: the mean tangent of all elements that attain it, as in JAX."""
 
     def jvp(ctx, tangents, out, x, *, axes, empty):
-        in_set = in_argmax_set(x, repeat_along(ctx, out, x, axes), misses)
+        in_set = tables.in_argmax_set(x, repeat_along(ctx, out, x, axes), misses)
         count = rd.reduce_sum(ew.convert(in_set, x.dtype), axes)
         if empty:
             count = ew.maximum(count, ew.lift(1, count))
-        return rd.reduce_sum(ew.select(in_set, tangents[0], ew.lift(0, x)), axes) / sharers(count, out)
+        return rd.reduce_sum(ew.select(in_set, tangents[0], ew.lift(0, x)), axes) / tables.sharers(count, out)
 
     return jvp
 
@@ -94,15 +74,15 @@ def _softmax_jvp(ctx, tangents, out, x, *, axes):
     return scaled - out * repeat_along(ctx, rd.reduce_sum(scaled, axes), x, axes)
 
 
-JVPS[rd.reduce_prod_op] = _prod_jvp
-JVPS[rd.reduce_max_op], JVPS[rd.reduce_min_op] = _extreme(BELOW_MAX), _extreme(ABOVE_MIN)
-JVPS[rd.reduce_logsumexp_op] = _logsumexp_jvp
-JVPS[rd.softmax_op] = JVPS[rd.safe_softmax_op] = _softmax_jvp
-zero(rd.reduce_and_op, rd.reduce_or_op, rd.argmax_op, rd.argmin_op)
+tables.JVPS[rd.reduce_prod_op] = _prod_jvp
+tables.JVPS[rd.reduce_max_op], tables.JVPS[rd.reduce_min_op] = _extreme(tables.BELOW_MAX), _extreme(tables.ABOVE_MIN)
+tables.JVPS[rd.reduce_logsumexp_op] = _logsumexp_jvp
+tables.JVPS[rd.softmax_op] = tables.JVPS[rd.safe_softmax_op] = _softmax_jvp
+tables.zero(rd.reduce_and_op, rd.reduce_or_op, rd.argmax_op, rd.argmin_op)
 
 # -- cumulative
 
-linear(
+tables.linear(
     rd.cumsum_op,
     lambda ctx, ct, x, *, axis, reverse, exclusive: rd.cumsum(ct, axis, reverse=not reverse, exclusive=exclusive),
 )
@@ -137,10 +117,10 @@ def _cumulative_extreme(function, misses):
         x = stop_gradient(x)
         extreme = function(x, axis, reverse=reverse)
         same = ew.eq(extreme, function(x, axis, reverse=reverse, exclusive=True))
-        in_set = in_argmax_set(x, extreme, misses)
+        in_set = tables.in_argmax_set(x, extreme, misses)
         total = _sums_where(same, ew.select(in_set, tangents[0], ew.lift(0, x)), axis, reverse)
         count = _sums_where(same, ew.convert(in_set, x.dtype), axis, reverse)
-        mean = total / sharers(count, extreme)
+        mean = total / tables.sharers(count, extreme)
         return _shift(ctx, mean, axis, reverse) if exclusive else mean
 
     return jvp
@@ -159,12 +139,12 @@ def _recurrence_jvp(ctx, tangents, out, a, b, *, axis, reverse):
     return rd.recurrence(a, drive, axis, reverse=reverse)
 
 
-JVPS[rd.cumprod_op] = _cumprod_jvp
-JVPS[rd.cummax_op] = _cumulative_extreme(rd.cummax, BELOW_MAX)
-JVPS[rd.cummin_op] = _cumulative_extreme(rd.cummin, ABOVE_MIN)
-JVPS[rd.cumlogsumexp_op] = _cumlogsumexp_jvp
-JVPS[rd.recurrence_op] = _recurrence_jvp
-TRANSPOSES[rd.recurrence_op] = lambda ctx, ct, a, b, *, axis, reverse: (
+tables.JVPS[rd.cumprod_op] = _cumprod_jvp
+tables.JVPS[rd.cummax_op] = _cumulative_extreme(rd.cummax, tables.BELOW_MAX)
+tables.JVPS[rd.cummin_op] = _cumulative_extreme(rd.cummin, tables.ABOVE_MIN)
+tables.JVPS[rd.cumlogsumexp_op] = _cumlogsumexp_jvp
+tables.JVPS[rd.recurrence_op] = _recurrence_jvp
+tables.TRANSPOSES[rd.recurrence_op] = lambda ctx, ct, a, b, *, axis, reverse: (
     None,
     rd.recurrence(a, ct, axis, reverse=not reverse),
 )
@@ -178,22 +158,22 @@ def _lines_along_axes(ranks, *, axes):
     return [line, line if ranks[1] == ranks[0] else [i for i in line if i is not None]]
 
 
-zeros(ADD, MOVE, rd.reduce_sum_op, rd.sum_to_op)
-zeros(ADD, ADD, rd.reduce_max_op, rd.reduce_min_op, rd.cumsum_op, rd.cummax_op, rd.cummin_op)
-lines(_lines_along_axes, rd.reduce_prod_op, rd.reduce_logsumexp_op, rd.softmax_op, rd.safe_softmax_op)
-zeros(REACH, MIX, rd.cumprod_op, rd.cumlogsumexp_op)
-zeros(REACH, REACH, rd.recurrence_op)
+tables.zeros(tables.ADD, tables.MOVE, rd.reduce_sum_op, rd.sum_to_op)
+tables.zeros(tables.ADD, tables.ADD, rd.reduce_max_op, rd.reduce_min_op, rd.cumsum_op, rd.cummax_op, rd.cummin_op)
+tables.lines(_lines_along_axes, rd.reduce_prod_op, rd.reduce_logsumexp_op, rd.softmax_op, rd.safe_softmax_op)
+tables.zeros(tables.REACH, tables.MIX, rd.cumprod_op, rd.cumlogsumexp_op)
+tables.zeros(tables.REACH, tables.REACH, rd.recurrence_op)
 
 # -- shifts of operands
 
-shift(rd.reduce_sum_op, shifts.reduction((True,)))
-shift(rd.reduce_max_op, shifts.reduction((True, False)))
-shift(rd.reduce_min_op, shifts.reduction((True, False)))
-shift(rd.reduce_logsumexp_op, shifts.reduction((False,)))
-shift(rd.softmax_op, shifts.softmax)
-shift(rd.safe_softmax_op, shifts.softmax)
-no_shift(rd.reduce_prod_op, rd.reduce_and_op, rd.reduce_or_op, rd.argmax_op, rd.argmin_op, rd.cumsum_op)
-no_shift(rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op, rd.recurrence_op, rd.sum_to_op)
+tables.shift(rd.reduce_sum_op, shifts.reduction((True,)))
+tables.shift(rd.reduce_max_op, shifts.reduction((True, False)))
+tables.shift(rd.reduce_min_op, shifts.reduction((True, False)))
+tables.shift(rd.reduce_logsumexp_op, shifts.reduction((False,)))
+tables.shift(rd.softmax_op, shifts.softmax)
+tables.shift(rd.safe_softmax_op, shifts.softmax)
+tables.no_shift(rd.reduce_prod_op, rd.reduce_and_op, rd.reduce_or_op, rd.argmax_op, rd.argmin_op, rd.cumsum_op)
+tables.no_shift(rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op, rd.recurrence_op, rd.sum_to_op)
 
 
 def _along_axes(op):
@@ -202,7 +182,7 @@ def _along_axes(op):
 
 def _along_axis(op):
     def rule(ctx, size, batched, *xs, axis, **params):
-        return apply(op, *stretch_all(ctx, size, batched, xs), axis=axis + 1, **params)
+        return apply(op, *tables.stretch_all(ctx, size, batched, xs), axis=axis + 1, **params)
 
     return rule
 
@@ -215,36 +195,32 @@ _OF_AXIS = (
     rd.argmax_op, rd.argmin_op, rd.cumsum_op, rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op,
     rd.recurrence_op, rd.sort_op, rd.argsort_op, rd.permute_op,
 )  # fmt: skip
-BATCHERS.update({op: _along_axes(op) for op in _OF_AXES} | {op: _along_axis(op) for op in _OF_AXIS})
-BATCHERS[rd.sum_to_op] = lambda ctx, size, batched, x, *, shape, axes: rd.sum_to(
+tables.BATCHERS.update({op: _along_axes(op) for op in _OF_AXES} | {op: _along_axis(op) for op in _OF_AXIS})
+tables.BATCHERS[rd.sum_to_op] = lambda ctx, size, batched, x, *, shape, axes: rd.sum_to(
     x, (size, *shape), (0, *[a + 1 for a in axes])
 )
 
 
-def _sort_jvp(ctx, tangents, out, x, *, axis):
-    return rd.permute(tangents[0], rd.argsort(x, axis), axis)
-
-
-JVPS[rd.sort_op] = _sort_jvp
-linear_in_first(
+tables.JVPS[rd.sort_op] = lambda ctx, tangents, out, x, *, axis: rd.permute(tangents[0], rd.argsort(x, axis), axis)
+tables.linear_in_first(
     rd.permute_op, lambda ctx, ct, x, order, *, axis, inverse: rd.permute(ct, order, axis, inverse=not inverse)
 )
-zero(rd.argsort_op, rd.searchsorted_op)
+tables.zero(rd.argsort_op, rd.searchsorted_op)
 
 # -- zeros by construction
 
-zeros(MOVE, MOVE, rd.sort_op, rd.permute_op)
+tables.zeros(tables.MOVE, tables.MOVE, rd.sort_op, rd.permute_op)
 
 # -- shifts of operands
 
-no_shift(rd.sort_op, rd.argsort_op, rd.permute_op, rd.searchsorted_op)
+tables.no_shift(rd.sort_op, rd.argsort_op, rd.permute_op, rd.searchsorted_op)
 
 
 def _searchsorted(ctx, size, batched, row, values, *, side, batch):
     if not batched[0] and batch == 0:
         return rd.searchsorted(row, values, side)  # every axis of the values may be a batch already
-    row, values = stretch_all(ctx, size, batched, (row, values))
+    row, values = tables.stretch_all(ctx, size, batched, (row, values))
     return rd.searchsorted(row, values, side, batch + 1)
 
 
-BATCHERS[rd.searchsorted_op] = _searchsorted
+tables.BATCHERS[rd.searchsorted_op] = _searchsorted

@@ -74,8 +74,7 @@ def size_bindings(graph: Graph) -> tuple[SizeBinding, ...]:
 def _lowering(graph: Graph, reliance_log: list[Any] | None = None) -> _Lowering:
     """Return the lowering of a graph. Values that are read for their sizes alone are not computed, only refused."""
     lowering = _Lowering(graph, reliance_log)
-    refusing = op_local.refusals_of_dead(graph, lowering.live)
-    if not refusing:
+    if not (refusing := op_local.refusals_of_dead(graph, lowering.live)):
         return lowering
     nodes = [new for n in graph.nodes for new in (*[r for r in refusing.get(n, ()) if r is not n], n)]
     return _Lowering(replace(graph, nodes=tuple(nodes)), reliance_log)
@@ -104,8 +103,7 @@ class _Lowering:
         ends = [*self.graph.outputs, *op_local.asserted_values(self.graph)]
         todo = [self.producer[v] for v in ends if v in self.producer]
         while todo:
-            node = todo.pop()
-            if node not in live:
+            if (node := todo.pop()) not in live:
                 live.add(node)
                 read = [*self.operands[node], *self._size_sources(node)]
                 todo.extend(self.producer[v] for v in read if isinstance(v, Value) and v in self.producer)
@@ -117,8 +115,7 @@ class _Lowering:
         A size without a name is read from an array.
         """
         unnamed = [v for v in node.operands if self.ctx.sizes(v, field="sources") is None]
-        runtime = self.graph.runtime
-        if not runtime:
+        if not (runtime := self.graph.runtime):
             return unnamed
         extents = [e for v in (*node.operands, *node.outputs) for e in self.ctx.extents(v, field="sources")]
         return [*unnamed, *[runtime[v][0] for s in named_sizes(extents) for v in expr.variables(s) if v in runtime]]
@@ -238,8 +235,7 @@ class _Absorption:
         return tuple([v if self.ctx.rank(v) else (self._literal(v) or v) for v in node.inputs])
 
     def _literal(self, value: Value) -> Literal | None:
-        node = self.producer.get(value)
-        if node is None or node.op is not full_op:
+        if (node := self.producer.get(value)) is None or node.op is not full_op:
             return None
         params = dict(node.params)
         return Literal(params["value"], params["dtype"])
@@ -256,11 +252,9 @@ class _Absorption:
 
     def _unstretched(self, value: Value) -> Operand:
         """Return the operand that NumPy's broadcasting stretches to the value."""
-        literal = self._literal(value)
-        if literal is not None:
+        if (literal := self._literal(value)) is not None:
             return literal
-        node = self.producer.get(value)
-        if node is not None and node.op is broadcast_in_dim_op:
+        if (node := self.producer.get(value)) is not None and node.op is broadcast_in_dim_op:
             axes, rank = dict(node.params)["axes"], self.ctx.rank(value)
             if axes == tuple(range(rank - len(axes), rank)):
                 return self._unstretched(node.inputs[0])
@@ -269,8 +263,7 @@ class _Absorption:
     def _broadcasts_to(self, operands: tuple[Operand, ...], shape: TensorMeta) -> bool:
         """Return whether NumPy's broadcasting of the operands is proved to give exactly this shape."""
         arrays = [o for o in operands if isinstance(o, Value)]
-        target = self.ctx.sizes(shape, field="broadcast")
-        if target is None:
+        if (target := self.ctx.sizes(shape, field="broadcast")) is None:
             return all(self.ctx.same_extents(o, shape) for o in arrays) and bool(arrays)
         shapes = [s for o in arrays if (s := self.ctx.sizes(o, field="broadcast")) is not None]
         if len(shapes) < len(arrays):
@@ -457,8 +450,7 @@ class BufferReuse:
         alias = TRAITS[step.op].alias
         if not alias.may_share:
             self.fresh.update(step.outputs)
-            mask = mask_position(step)
-            if mask is not None:
+            if (mask := mask_position(step)) is not None:
                 self.fresh.remove(step.outputs[mask])
                 self.stretched.add(step.outputs[mask])
             return
@@ -502,8 +494,7 @@ class BufferReuse:
                 owned[position] = self._owned_operands(step, dying)
             if not is_loop or not owned[position]:  # results of a loop may be in the memory of its operands
                 self._free_operands(free, step, dying)
-            buffer = self._updated(position, step)
-            if buffer is not None:
+            if (buffer := self._updated(position, step)) is not None:
                 free.remove([buffer])
             elif KERNELS[step.op].out:
                 buffer = free.take(self._key(step.results[0]), dying)
@@ -609,8 +600,7 @@ class _FreeBuffers:
     def remove(self, slots: Iterable[str]) -> None:
         """Forget the slots that wait among these."""
         for slot in slots:
-            key = self.key_of.pop(slot, None)
-            if key is not None:
+            if (key := self.key_of.pop(slot, None)) is not None:
                 del self.by_rank[len(key[1])][key][slot]
 
     def drop_up_to(self, rank: int, spared: Iterable[str]) -> None:

@@ -173,13 +173,11 @@ def _walk(plan: Plan, *, in_tiles: bool) -> Peak:
                 memory.drop(step.drops)
             continue
         for step in steps:
-            scratch = _enter(memory, step)
-            if scratch is None:
+            if (scratch := _enter(memory, step)) is None:
                 return Peak(None, step)
             highest.add(expr.add(memory.now, scratch), step)
             memory.drop(step.drops)
-    copies = _copied_bytes(plan)
-    if copies is None:
+    if (copies := _copied_bytes(plan)) is None:
         return Peak(None, None)
     highest.add(expr.add(memory.now, copies), None)
     return highest.peak()
@@ -279,8 +277,7 @@ def _allocate(memory: _Memory, step: Step, slot: str, meta: TensorMeta) -> bool:
 
     The result of a view with a fallback is a view, which keeps all of the operand alive, or a copy.
     """
-    size = bytes_of(meta)
-    if size is None:
+    if (size := bytes_of(meta)) is None:
         return False
     base = bytes_of(step.metas[0]) if step.fallback and step.inputs[0] in memory.allocations else None
     if base is None or not _is_at_least(base, size):
@@ -305,8 +302,7 @@ def _is_at_least(a: Size, b: Size) -> bool:
     for negative in (True, False):  # negative terms first, which most often have no bound
         for monomial, coefficient in difference.items():
             if coefficient and (coefficient < 0) == negative:
-                bound = polynomials.of_monomial(monomial)[negative]
-                if bound is None:
+                if (bound := polynomials.of_monomial(monomial)[negative]) is None:
                     return False
                 low += coefficient * bound
     return low >= 0

@@ -97,8 +97,7 @@ def loop_nests(group: st.Statements, *, across_rows: bool = False) -> LoopNests:
 def _bool_type(values: Iterable[st.Value]) -> str:
     """Return the type of computed bools: an integer as wide as the widest float, or part of a complex number."""
     widths = [value.dtype.itemsize // (1 + (value.dtype.kind == "c")) for value in values if value.dtype.kind in "fc"]
-    width = max(widths, default=1)
-    return {1: "uint8_t", 4: "int32_t", 8: "int64_t"}[width]
+    return {1: "uint8_t", 4: "int32_t", 8: "int64_t"}[max(widths, default=1)]
 
 
 def _values(group: st.Statements) -> Iterable[st.Value]:
@@ -150,8 +149,7 @@ class _Schedule:
     def run(self, statements: Sequence[st.Statement]) -> None:
         for statement in statements:
             operands = statement.operands if isinstance(statement, st.Map) else (statement.operand,)
-            loops = self._loops(statement, operands)
-            position = self._position(loops, operands)
+            position = self._position(self._loops(statement, operands), operands)
             self.result.nests[position].statements.append(statement)
             for operand in operands:
                 if isinstance(operand, st.Value) and not operand.slot and self.made[operand.name][0] != position:
@@ -344,8 +342,7 @@ class NestSource:
         offsets = [f"j{loop.number} * {array.local}_{loop.number}" for loop in array.loops if loop is not inner]
         name = f"p{self.number}_{array.local}"
         pointers = self.before.setdefault(len(self.loops) - 1, [])
-        pointer = array.pointer(name, [*row, *offsets])
-        if pointer not in pointers:
+        if (pointer := array.pointer(name, [*row, *offsets])) not in pointers:
             pointers.append(pointer)
         return self._at(array, name, inner)
 

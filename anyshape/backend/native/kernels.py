@@ -76,8 +76,7 @@ class PlanKernels:
         if step.op is not put_add_op:
             return None
         dtype, name = step.results[0].dtype, f"{step.op.name} {len(self._steps)}"
-        function = launch.step_function(KERNELS[step.op].run, dtype, threads)
-        if function is not None:
+        if (function := launch.step_function(KERNELS[step.op].run, dtype, threads)) is not None:
             self._steps[name], self.states[name] = dtype, "waiting"
         return function
 
@@ -131,14 +130,12 @@ class PlanKernels:
         function.restype = ctypes.c_int64
         function.argtypes = [ctypes.c_int64] * 3 + [ctypes.py_object] + [ctypes.c_int64] * len(group.kernel.sizes)
         launcher, steps = group.launcher(function, namespace), group.writer.group
-        wrong = disagreement(steps, group.writer, launcher)
-        if wrong:
+        if wrong := disagreement(steps, group.writer, launcher):
             level = logging.WARNING if "differs" in wrong else logging.DEBUG
             _LOG.log(level, "kernel %s is not used: %s", group.name, wrong)
             self.states[group.name] = f"NumPy: {wrong}"
             return
-        most = most_elements(steps, group.writer, launcher)
-        if not most:
+        if not (most := most_elements(steps, group.writer, launcher)):
             self.states[group.name] = "NumPy: it is faster"
             return
         namespace[group.name] = launcher if most == math.inf else group.launcher(function, namespace, most)

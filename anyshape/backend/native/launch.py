@@ -201,8 +201,7 @@ class RowSums:
 
         - `threads`: the most threads that run it; None: as many as `config.num_threads`.
         """
-        kernel = self._kernels.get(rows.dtype)
-        if kernel is None or not rows.size or rows.shape[1] < LEAST_WIDTH:
+        if (kernel := self._kernels.get(rows.dtype)) is None or not rows.size or rows.shape[1] < LEAST_WIDTH:
             return None
         return _run(kernel, rows, position, count, threads)
 
@@ -231,8 +230,7 @@ def _run(
     out = np.zeros(shape, rows.dtype) if is_large else block_cache.empty(shape, rows.dtype)
     arrays = (np.ndarray, rows, np.ascontiguousarray(position, np.int64), out)
     most = 1 if row < SHARED_ROW else config.num_threads if threads is None else min(threads, config.num_threads)
-    parts = min(most, count, (out.nbytes + rows.nbytes) // PART_BYTES)
-    if parts < 2:
+    if (parts := min(most, count, (out.nbytes + rows.nbytes) // PART_BYTES)) < 2:
         status = kernel(0, count, 0, arrays, not is_large)
     else:
         status = run_parts(kernel, count, parts, arrays, (not is_large,), threads)
@@ -266,16 +264,14 @@ _ROUNDS, _ROUND_ELEMENTS = 7, 1 << 14
 def most_elements(group: Group, writer: GroupSource, launcher: Callable[..., Any]) -> float:
     """Return up to how many elements of its widest value a kernel pays; infinity if it always does, 0 if never."""
     one_part = int(2 * PART_NANOSECONDS / sum([nanoseconds(s.op, s.results[0].dtype) for s in group.steps])) - 1
-    many = min(MANY, one_part)
-    if many < FEW or not _is_slower(group, writer, launcher, many):
+    if (many := min(MANY, one_part)) < FEW or not _is_slower(group, writer, launcher, many):
         return math.inf
     return 0 if _is_slower(group, writer, launcher, FEW) else math.isqrt(FEW * many)
 
 
 def _is_slower(group: Group, writer: GroupSource, launcher: Callable[..., Any], elements: int) -> bool:
     """Return whether a kernel is slower than NumPy at so many elements. It is not if there is nothing to measure."""
-    sizes = _sizes(group, writer, elements)
-    if sizes is None:
+    if (sizes := _sizes(group, writer, elements)) is None:
         return False
     arrays = operand_arrays(group, sizes, "positive")
     arguments = arguments_of(writer, arrays, sizes)

@@ -289,8 +289,7 @@ class _Translation:
         if TRAITS[step.op].elementwise:
             value: Operand = self._map(step, dtype, operands)
         else:
-            rule = _RULES.get(step.op)
-            if rule is None:
+            if (rule := _RULES.get(step.op)) is None:
                 raise NotExpressible(f"{step.op} has no statement in C")
             value = rule(self, step, dtype, operands[0])
         self.values[slot] = value
@@ -323,8 +322,7 @@ class _Translation:
             axes = list(operand.axes) if isinstance(operand, Value) else []
             result = [*[None] * (len(axes) - len(result)), *result]
             for i, axis in enumerate(axes, len(result) - len(axes)):
-                mine = result[i]
-                if mine is None:
+                if (mine := result[i]) is None:
                     result[i] = axis
                 elif axis is not None:
                     mine.unify(axis)
@@ -356,8 +354,7 @@ class _Translation:
         return self.map(f"as_pair{suffix(dtype)}({{0}}, {{1}})", dtype, sums)
 
     def _reduction(self, step: Step, dtype: np.dtype) -> Reduction:
-        reduction = reduction_of(step.op, dtype)
-        if reduction is None:
+        if (reduction := reduction_of(step.op, dtype)) is None:
             raise NotExpressible(f"{step.op} of {dtype} has no reduction in C")
         return reduction
 

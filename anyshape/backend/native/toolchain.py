@@ -45,8 +45,7 @@ def compiler() -> tuple[str, ...]:
     """Return the command of the compiler: of ANYSHAPE_CC, else one on the search path, else ziglang's, else nothing."""
     asked = os.environ.get("ANYSHAPE_CC", "").split()
     for command in [asked] if asked else [[name] for name in _CANDIDATES]:
-        path = shutil.which(command[0])
-        if path is not None:
+        if (path := shutil.which(command[0])) is not None:
             return path, *command[1:]
     if not asked and any(
         Path(folder, "ziglang", "__main__.py").is_file() for folder in sys.path

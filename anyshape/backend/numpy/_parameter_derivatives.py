@@ -124,8 +124,7 @@ def _betainc_derivative(orders: tuple[int, int], a, b, x):
     inside = (a > 0) & (b > 0) & (x > 0) & (x < 1) & np.isfinite(a + b)
     at_end = (a > 0) & (b > 0) & ((x == 0) | (x == 1)) & np.isfinite(a + b)
     a, b, x = np.where(inside, a, 1.0), np.where(inside, b, 1.0), np.where(inside, x, 0.5)
-    raise_a = (a < SMALL) & ((a + b) * x < 1)
-    raise_b = (b < SMALL) & ((a + b) * (1 - x) < 1)
+    raise_a, raise_b = (a < SMALL) & ((a + b) * x < 1), (b < SMALL) & ((a + b) * (1 - x) < 1)
     next_a, next_b = np.where(raise_a, a + 1, a), np.where(raise_b, b + 1, b)
     total = _derivative_of_beta_tail(orders, next_a, next_b, x)
     if raise_a.any():

@@ -200,8 +200,7 @@ def _stacks(form: _Form, conjugates: bool) -> Product:
     multiply = _stack_function(form, conjugates)
     natural = form.batch + form.rows + form.columns
     left = _order(form.left, form.batch + form.rows + form.summed)
-    inner = form.summed + form.columns
-    right = _order(form.right, form.batch + inner)
+    right = _order(form.right, form.batch + (form.summed + form.columns))
     single = len(form.summed) == 1 and len(form.rows) <= 1 and len(form.columns) <= 1
     if not single:
         return _ordered(_merged(form, left, right, multiply), natural, form.out)

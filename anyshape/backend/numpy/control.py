@@ -153,9 +153,7 @@ def _require_declared(name, position, x, dtype, entries):
 
 
 def _fits(size, entry):
-    if isinstance(entry, tuple):
-        return size <= entry[1]
-    return entry in (cb.UNKNOWN, size)
+    return size <= entry[1] if isinstance(entry, tuple) else entry in (cb.UNKNOWN, size)
 
 
 def _text(entry):

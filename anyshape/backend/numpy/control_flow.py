@@ -99,8 +99,7 @@ def _bytes_of_rows(step: Step) -> Size | None:
 
 def _peak_at(plan: Plan, operands: Sequence[TensorMeta]) -> Size | None:
     """Return the peak of a branch over the sizes of the operands; None where it depends on data."""
-    peak = peak_bytes(plan).size
-    if peak is None:
+    if (peak := peak_bytes(plan).size) is None:
         return None
     sizes = sizes_of_body(plan, operands)
     axes: dict[Atom, Size] = {variable: sizes[variable] for variable in sizes}

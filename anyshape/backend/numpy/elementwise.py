@@ -52,8 +52,7 @@ def _inline_arithmetic(ufunc, sign):
     def inline(site):
         if not any(meta.rank or meta.dtype.char not in "fd" for meta in site.metas):
             return [f"{site.target} = {sign.format(*site.operands)}"]
-        columns = _by_columns(ufunc)({}, site.metas)
-        if columns is None:
+        if (columns := _by_columns(ufunc)({}, site.metas)) is None:
             return None
         long = next(x for x, meta in zip(site.operands, site.metas, strict=True) if meta.sizes[-1] != 1)
         arguments = ", ".join([*site.operands, *([site.out] if site.out else [])])
@@ -235,8 +234,7 @@ _BY_BITS = range(1 << 12, 1 << 18)  # elements: fewer do not pay for the calls, 
 
 def _select(condition, x, y):
     """Choose by operations on bits: np.where branches, and takes three times as long where choices look random."""
-    bits = _BITS.get(x.dtype.char)
-    if bits is None or condition.size not in _BY_BITS:
+    if (bits := _BITS.get(x.dtype.char)) is None or condition.size not in _BY_BITS:
         return np.where(condition, x, y)
     dtype, x, y = x.dtype, x.view(bits), y.view(bits)
     mask = np.negative(condition.view(np.int8), dtype=bits)
@@ -351,9 +349,7 @@ def _gap(x, y):
     with np.errstate(invalid="ignore"):
         out = np.subtract(x, y)
     undefined = np.isnan(out)
-    if undefined.any():
-        return np.where(undefined & (x == y), out.dtype.type(0), out)
-    return out
+    return np.where(undefined & (x == y), out.dtype.type(0), out) if undefined.any() else out
 
 
 def saturated(share, x, formula):

@@ -51,8 +51,7 @@ def _correlate(x, w, *, axes, before, mode, running):
         for axis, size, origin in zip(axes, w.shape, origins):
             out = scipy_ndimage.uniform_filter1d(out, size, axis, x.dtype, mode, 0.0, origin)
         return out
-    scale = _scale(w)
-    if scale != 1:
+    if (scale := _scale(w)) != 1:
         whole = {"axes": axes, "before": before, "mode": mode, "running": False}
         return _correlate(x, w * w.dtype.type(scale), **whole) / x.dtype.type(scale)
     if w.dtype.kind == "c":
@@ -341,8 +340,7 @@ def _ranked(x, footprint, *, axes, before, mode, fill, rank, box):
     if box:
         extreme = scipy_ndimage.maximum_filter if rank else scipy_ndimage.minimum_filter
         return extreme(x, tuple(shape), None, x.dtype, mode, fill, origin)
-    order = np.argsort(axes)
-    mask = np.transpose(footprint, order).reshape(shape)
+    mask = np.transpose(footprint, np.argsort(axes)).reshape(shape)
     if len(axes) == 1 or rank in (0, -1):
         return scipy_ndimage.rank_filter(x, rank, None, mask, x.dtype, mode, fill, origin)
     low = [k // 2 + o for k, o in zip(shape, origin)]

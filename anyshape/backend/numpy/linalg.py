@@ -150,14 +150,9 @@ def _adjugate(a):
     u, s, vh = np.linalg.svd(np.where(is_finite, a, 0))
     n = a.shape[-1]
     others = np.multiply.reduce(np.where(np.eye(n, dtype=bool), 1, s[..., None, :]), -1)
-    phase = _det(u) * _det(vh)
-    rows = np.swapaxes(vh.conj(), -1, -2) * others[..., None, :]
+    phase, rows = _det(u) * _det(vh), np.swapaxes(vh.conj(), -1, -2) * others[..., None, :]
     products = phase[..., None, None] * (rows @ np.swapaxes(u.conj(), -1, -2))
     return np.where(is_finite, products, np.nan).astype(a.dtype, copy=False)
-
-
-def _eigh(a, *, lower):
-    return tuple(np.linalg.eigh(a, _TRIANGLES[lower]))
 
 
 def finite(a: Any) -> Any:
@@ -187,7 +182,7 @@ kernel(la.mirror_op, _mirror)
 kernel(la.eigvals_op, lambda a: _as_complex(np.linalg.eigvals(a)))
 kernel(la.eig_op, lambda a: tuple(_as_complex(x) for x in np.linalg.eig(a)))
 kernel(la.eigvalsh_op, lambda a, *, lower: np.linalg.eigvalsh(a, _TRIANGLES[lower]))
-kernel(la.eigh_op, _eigh)
+kernel(la.eigh_op, lambda a, *, lower: tuple(np.linalg.eigh(a, _TRIANGLES[lower])))
 kernel(la.svdvals_op, np.linalg.svdvals)
 kernel(la.svd_op, lambda a, *, full: tuple(np.linalg.svd(finite(a), full_matrices=full)))
 kernel(la.qr_op, lambda a: tuple(np.linalg.qr(a)))

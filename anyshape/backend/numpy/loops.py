@@ -48,17 +48,7 @@ def compiled(graph: Any) -> Any:
     return _compiled(graph, rows.current() is not None)
 
 
-def run_scan(
-    run_graph: Any,
-    operands: Any,
-    body: Any,
-    layout: Any,
-    joined: Any,
-    reverse: Any,
-    ends: Any,
-    checkpoint: Any,
-    slots: Any,
-) -> Any:
+def run_scan(run_graph, operands, body, layout, joined, reverse, ends, checkpoint, slots) -> Any:
     """Return the last carries and what the trips added; `run_graph` runs a graph on arrays."""
     (graph,), layout = body, lp.Layout(*layout)
     inputs, lengths = operands[: len(graph.inputs)], operands[len(graph.inputs) :]
@@ -223,18 +213,7 @@ def _part(graph, outputs):
     return remove_dead_code(replace(graph, outputs=outputs))
 
 
-def run_rerun(
-    function_of: Any,
-    operands: Any,
-    bodies: Any,
-    start: Any,
-    layout: Any,
-    reverse: Any,
-    against: Any,
-    ends: Any,
-    slots: Any,
-    owned_operands: Any = (),
-) -> Any:
+def run_rerun(function_of, operands, bodies, start, layout, reverse, against, ends, slots, owned_operands=()) -> Any:
     """Return the last carries of the scan and its stacked results; `function_of` gives the function of a graph."""
     (graph, body), begin, plan = bodies, lp.Layout(*start), lp.Layout(*layout)
     parts = split_operands(operands, graph, begin)
@@ -334,14 +313,9 @@ def _bytes_of_slots(step: Step) -> Size | None:
     return expr.mul(SLOT_BYTES, lp.rows_of_slots(params["checkpoint"], length))
 
 
-def _unknown(step: Step) -> Size | None:
-    """Return None: how many rows are live in each trip is not known."""
-    return None
-
-
 declare(OPAQUE._replace(inlines="body", scratch=_bytes_of_trips), lp.scan_op)
 declare(OPAQUE._replace(inlines="loop", scratch=_bytes_of_while), lp.while_op)
-declare(OPAQUE._replace(inlines="rows", scratch=_unknown), lp.while_each_op)
+declare(OPAQUE._replace(inlines="rows", scratch=lambda step: None), lp.while_each_op)
 
 
 def _bytes_of_rerun(step: Step) -> Size | None:

@@ -269,8 +269,7 @@ def _view(x, *, shape, strides, offset):
 
 
 def _padded_view(x, *, shape, strides, offset, value, starts, stops):
-    part = _view(x, shape=[b - a for a, b in zip(starts, stops)], strides=strides, offset=offset)
-    if part is None:
+    if (part := _view(x, shape=[b - a for a, b in zip(starts, stops)], strides=strides, offset=offset)) is None:
         return None
     out = filled(shape, value, x.dtype)
     out[tuple(map(slice, starts, stops))] = part

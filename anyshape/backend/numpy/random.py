@@ -25,8 +25,7 @@ def _draw(generator, *arrays, method, shape, count, dtype, options, loops):
 def _loop(numbers, arrays, loops, draw):
     """Fill the numbers: at once, or example by example along their first axis, which flagged operands have too."""
     if not loops:
-        one = arrays[0][()]
-        if not isinstance(one, DRAWING):
+        if not isinstance(one := arrays[0][()], DRAWING):
             advice = "pass a numpy.random.Generator, such as numpy.random.default_rng(0)"
             raise DTypeError("draw", f"{type(one).__name__} is not a generator of NumPy", advice)
         numbers[...] = draw((one, numbers.shape, numbers.dtype), *arrays[1:])

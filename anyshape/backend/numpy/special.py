@@ -13,14 +13,7 @@ import scipy.special as sc
 from anyshape.backend.compiler import op_traits
 from anyshape.backend.compiler.c_expressions import CExpression, Elementary, by_kind, slope_by_share
 from anyshape.backend.compiler.op_traits import ElementTime, declare
-from anyshape.backend.numpy._parameter_derivatives import (
-    betainc_derivative,
-    complex_polygamma,
-    gammainc_derivative,
-    polygamma_difference,
-    student_derivative,
-    zeta_derivative,
-)
+from anyshape.backend.numpy import _parameter_derivatives
 from anyshape.backend.numpy.elementwise import ELEMENTWISE, logistic_slope, saturated
 from anyshape.graph.ir.graph import Op
 from anyshape.ops import special as sp
@@ -101,14 +94,14 @@ def _expit_slope(x, y, out=None):
 
 def _polygamma(x, *, order):
     if x.dtype.kind == "c":
-        return complex_polygamma(x, order)
+        return _parameter_derivatives.complex_polygamma(x, order)
     return float((-1) ** (order + 1) * math.factorial(order)) * sc.zeta(x.dtype.type(order + 1), x)
 
 
 kernel(sp.expit_op, _expit, out=True, run_tiled=_expit_of_many)
 kernel(sp.expit_slope_op, _expit_slope, out=True)
 kernel(sp.zeta_op, sc.zeta)
-kernel(sp.zeta_derivative_op, zeta_derivative)
+kernel(sp.zeta_derivative_op, _parameter_derivatives.zeta_derivative)
 kernel(sp.riemann_zeta_op, sc.zeta)
 
 
@@ -122,15 +115,15 @@ def _polygamma_difference(x, y, *, order):
     distance = np.where(x > 0, x, np.where(x > -LOWEST, np.absolute(x - np.rint(x)), 0))
     is_near = np.asarray(np.absolute(y) < 0.5 * distance)
     if is_near.any():
-        difference[is_near] = polygamma_difference(x[is_near], y[is_near], order)
+        difference[is_near] = _parameter_derivatives.polygamma_difference(x[is_near], y[is_near], order)
     return difference
 
 
 kernel(sp.polygamma_op, _polygamma)
 kernel(sp.polygamma_difference_op, _polygamma_difference)
-kernel(sp.gammainc_derivative_op, gammainc_derivative)
-kernel(sp.betainc_derivative_op, betainc_derivative)
-kernel(sp.student_derivative_op, student_derivative)
+kernel(sp.gammainc_derivative_op, _parameter_derivatives.gammainc_derivative)
+kernel(sp.betainc_derivative_op, _parameter_derivatives.betainc_derivative)
+kernel(sp.student_derivative_op, _parameter_derivatives.student_derivative)
 
 # -- Bessel functions of integer order, and sinc
 

@@ -107,8 +107,7 @@ def _rows(x, w, low, size):
 
 def _blocks(outer, inner, bytes_each):
     """Return slices of two axes whose elements take about a block together."""
-    count = max(1, _BLOCK // max(bytes_each, 1))
-    if count >= inner:
+    if (count := max(1, _BLOCK // max(bytes_each, 1))) >= inner:
         step = max(1, count // inner)
         return [(slice(i, i + step), slice(None)) for i in range(0, outer, step)]
     return [(slice(i, i + 1), slice(j, j + count)) for i in range(outer) for j in range(0, inner, count)]
@@ -259,8 +258,7 @@ def _transformed(x, w, low, sizes, strides, dilation, window_dilation):
     for n, k, a, count, stride in zip(x.shape[3:], w.shape[3:], low, sizes, strides, strict=True):
         start = k - 1 - a  # the sum that the first result reads
         first = max(0, -(start // stride))
-        last = min(count, -((start - (n + k - 1)) // stride))
-        if last <= first:
+        if (last := min(count, -((start - (n + k - 1)) // stride))) <= first:
             return np.zeros((*x.shape[:2], w.shape[1], *sizes), x.dtype)
         start, end = start + first * stride, start + (last - 1) * stride
         points.append(scipy_fft.next_fast_len(max(end + 1, n + k - 1 - start), is_real))
@@ -286,8 +284,7 @@ def _transformed(x, w, low, sizes, strides, dilation, window_dilation):
 def _folded(x, points):
     """Return x with elements beyond so many points added to those at their start, as a transform repeats them."""
     for axis, count in enumerate(points, 3):
-        times = -(-x.shape[axis] // count)
-        if times > 1:
+        if (times := -(-x.shape[axis] // count)) > 1:
             x = np.pad(x, [(0, times * count - x.shape[i] if i == axis else 0) for i in range(x.ndim)])
             x = x.reshape((*x.shape[:axis], times, count, *x.shape[axis + 1 :])).sum(axis)
     return x

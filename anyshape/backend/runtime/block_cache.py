@@ -100,8 +100,7 @@ def clear() -> None:
 
 def empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """Return an uninitialised array, in a cached block if it is large."""
-    size = dtype.itemsize * math.prod(shape)
-    if size < MIN_BYTES or _BLOCKS.busy or not _HAS_GIL:
+    if (size := dtype.itemsize * math.prod(shape)) < MIN_BYTES or _BLOCKS.busy or not _HAS_GIL:
         return np.empty(shape, dtype)
     _BLOCKS.busy = True
     try:
@@ -175,8 +174,7 @@ class ShapeConstantCache:
     def _evict_oldest(self) -> None:
         (reference, sizes), size = self.entries.popitem(last=False)
         self.held_bytes -= size
-        owner = reference()
-        if owner is not None:
+        if (owner := reference()) is not None:
             owner.values.pop(sizes, None)
 
 

@@ -44,13 +44,9 @@ class Config:
         traceback: str = "short",
         compile: str = "off",
     ) -> None:
-        self.num_threads = num_threads
-        self.reassociate = reassociate
-        self.shape_cache_bytes = shape_cache_bytes
-        self.optimize = optimize
-        self.max_paths = max_paths
-        self.traceback = traceback
-        self.compile = compile
+        self.num_threads, self.reassociate = num_threads, reassociate
+        self.shape_cache_bytes, self.optimize = shape_cache_bytes, optimize
+        self.max_paths, self.traceback, self.compile = max_paths, traceback, compile
 
     if not TYPE_CHECKING:  # for type checkers a misspelt setting is an error, as it is here by the slots
 
@@ -127,11 +123,8 @@ def _default_threads() -> int:
     if text.isdecimal() and int(text) > 0:
         return int(text)
     if text:
-        warnings.warn(
-            f"ANYSHAPE_NUM_THREADS is {text!r}, not a number of threads; all {cores} cores are used",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        message = f"ANYSHAPE_NUM_THREADS is {text!r}, not a number of threads; all {cores} cores are used"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
     return cores
 
 
@@ -142,8 +135,7 @@ def default_mode() -> str:
 
 def _mode_of_environment(name: str, modes: tuple[str, ...], default: str) -> str:
     """Return the value of a variable of the environment, else the default; warn of another value."""
-    text = os.environ.get(name, "").strip()
-    if text and text not in modes:
+    if (text := os.environ.get(name, "").strip()) and text not in modes:
         problem = f"{name} is {text!r}, not one of {', '.join(modes)}; it is {default!r}"
         warnings.warn(problem, RuntimeWarning, stacklevel=3)
     return text if text in modes else default

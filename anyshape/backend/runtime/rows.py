@@ -307,8 +307,7 @@ class LiveBytes:
             if not isinstance(x, np.ndarray):
                 continue
             owner = _owner(x)
-            key = id(owner)
-            if key in self.held or key in self.outside:
+            if (key := id(owner)) in self.held or key in self.outside:
                 continue
             held = self.held[key] = _Held(owner, self._free)
             held.key, held.nbytes = key, owner.nbytes
@@ -360,8 +359,7 @@ def current() -> LiveBytes | None:
 
 def add(*values: Any) -> None:
     """Count the new arrays among these values, if the run of this thread counts."""
-    count = current()
-    if count is not None:
+    if (count := current()) is not None:
         count.add(*values)
 
 

@@ -52,8 +52,7 @@ class _Run:
     def take(self) -> int | None:
         """Return the number of the next block, or None if there is none."""
         with self.lock:
-            block = self.next
-            if block >= self.count:
+            if (block := self.next) >= self.count:
                 return None
             self.next = block + 1
             return block
@@ -66,8 +65,7 @@ class _Run:
     def help(self) -> None:
         """Run tiles in a thread of the pool."""
         with self.lock:
-            work = self.work
-            if work is None or self.closed or self.next >= self.count:
+            if (work := self.work) is None or self.closed or self.next >= self.count:
                 return
             self.helpers += 1
         try:
@@ -130,8 +128,7 @@ class _Share:
     def __next__(self) -> int:
         tile, run = self.tile + 1, self.run
         if tile >= self.end or run.interrupted:
-            block = run.take()
-            if block is None:
+            if (block := run.take()) is None:
                 raise StopIteration
             tile = block * run.per
             self.end = min(tile + run.per, run.tiles)

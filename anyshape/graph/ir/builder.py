@@ -76,9 +76,7 @@ class Traced(ir.Handle):
         """Return a handle of the value that stands for an array of its own, where NumPy makes a copy."""
         return self
 
-    def view_of(
-        self, base: Traced, read: Reader, write: Writer | None, key: Any = None, certain: bool = True
-    ) -> Traced:
+    def view_of(self, base: Traced, read: Reader, write: Writer | None, key=None, certain: bool = True) -> Traced:
         """Return this handle, which stands for a view of `base`.
 
         `read(base)` gives the view, and `write(base, part)` gives the base with another part in place of the view.
@@ -194,8 +192,7 @@ class Builder:
         """Return the value of a handle in this graph. A value of an enclosing graph becomes a captured input."""
         if x.builder is self:
             return x.value
-        captured = self.captured.get(x.value)
-        if captured is not None:
+        if (captured := self.captured.get(x.value)) is not None:
             return captured[1]
         if self.parent is None or x.builder.closed or x.builder.depth >= self.depth:
             raise x.leaked()

@@ -497,8 +497,7 @@ class _Decoder:
             return Unknown()
         if isinstance(x, dict) and "at_most" in x:
             return UpperBound(self.over_variables(fields(x, "an extent", "at_most")[0]))
-        size = self.over_variables(x)
-        if isinstance(size, int) and not 0 <= size <= LARGEST_SIZE:
+        if isinstance(size := self.over_variables(x), int) and not 0 <= size <= LARGEST_SIZE:
             raise Malformed(f"an axis has the size {size}")
         return Exact(size)
 
@@ -644,8 +643,7 @@ def _variables_of(inputs: Sequence[Value], sizes: Iterable[Size]) -> list[DimVar
 
 
 def _require_sources(free: set[DimVar], sourced: Iterable[DimVar]) -> None:
-    missing = free - set(sourced)
-    if missing:
+    if missing := free - set(sourced):
         raise Malformed(f"nothing gives the size {next(iter(missing))}")
 
 

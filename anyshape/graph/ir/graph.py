@@ -353,16 +353,9 @@ class _Keys:
         number = graph.numbering
         metas = tuple([self._of_meta(v.meta) for v in number])
         constants = tuple([(number[v], a.dtype.str, a.shape) for v, a in graph.constants])
-        nodes = tuple(
-            [
-                (
-                    n.op.name,
-                    *[tuple([number[v] for v in vs]) for vs in (n.inputs, n.sources, n.outputs)],
-                    freeze(n.params),
-                )
-                for n in graph.nodes
-            ]
-        )
+        numbers = lambda values: tuple([number[v] for v in values])
+        values_of = lambda n: map(numbers, (n.inputs, n.sources, n.outputs))
+        nodes = tuple([(n.op.name, *values_of(n), freeze(n.params)) for n in graph.nodes])
         outputs = tuple([number[v] for v in graph.outputs])
         sources = frozenset([(self._of_atom(s.variable), self._of_size(s.size)) for s in graph.dims])
         by_value = tuple([(i, self._of_size(size)) for i, size in graph.values])

@@ -62,9 +62,7 @@ def bind_local(param: Any, extent_of: Callable[[InputAxis], Size | None]) -> Any
             size = extent_of(atom)
             return param if size is None else size
         return substitute_leaves(param, lambda a: extent_of(a) if isinstance(a, InputAxis) else None)
-    if isinstance(param, tuple):
-        return tuple([bind_local(p, extent_of) for p in param])
-    return param
+    return tuple([bind_local(p, extent_of) for p in param]) if isinstance(param, tuple) else param
 
 
 def has_local(param: Any) -> bool:
@@ -117,8 +115,7 @@ class NodeSizes:
         return params
 
     def _axis(self, node: Node, leaf: InputAxis) -> Size | None:
-        extent = self.ctx.extent(node.operands[leaf.operand], leaf.axis, field="params")
-        if isinstance(extent, Exact):
+        if isinstance(extent := self.ctx.extent(node.operands[leaf.operand], leaf.axis, field="params"), Exact):
             return self.ctx.scope.normal(extent.size)
         self._partly_named.add(node)
         return None
@@ -186,8 +183,7 @@ def remove_dead_code(graph: Graph) -> Graph:
     """Return the graph without nodes that no output needs, constants that no node reads, and facts about lost sizes."""
     ends: set[Value] = {*graph.outputs, *asserted_sizes(graph)}
     live = _live_nodes(graph, ends)
-    replaced = refusals_of_dead(graph, live)
-    if replaced:
+    if replaced := refusals_of_dead(graph, live):
         live = _live_nodes(graph, ends.union(*[r.operands for new in replaced.values() for r in new]))
     nodes = tuple([new for n in graph.nodes for new in ((n,) if n in live else replaced.get(n, ()))])
     read = ends.union(*[values for n in nodes for values in (n.inputs, n.sources)])
@@ -488,8 +484,7 @@ class _Sizes:
         self.ctx, self.graph, self.varying, self.always = ctx, graph, varying, True
         self.axes: dict[Atom, Size] = {}
         for source in graph.dims:
-            axis = expr.as_atom(source.size)
-            if not isinstance(axis, InputAxis):
+            if not isinstance(axis := expr.as_atom(source.size), InputAxis):
                 name = graph.name or "a subgraph"
                 raise ctx.fail(f"the size {source.variable} of {name} is not an axis of its inputs")
             if source.variable not in varying:
@@ -511,8 +506,7 @@ class _Sizes:
 
     def require_extent(self, operand: TensorMeta, axis: int, extent: ShapeExtent) -> None:
         """Require that an axis of an operand is as the subgraph takes it."""
-        promised = self.extent(extent)
-        if isinstance(promised, Unknown) or promised == operand.extents[axis]:
+        if isinstance(promised := self.extent(extent), Unknown) or promised == operand.extents[axis]:
             return
         size = self.ctx.exact(operand, axis, field="operands")
         why = f"the subgraph takes {promised} as axis {axis} of an operand"
@@ -552,7 +546,6 @@ def sizes_at(ctx: ShapeGuardContext, graph: Graph, operands: Sequence[TensorMeta
     """Return the size that each variable of a subgraph has where it is applied to these operands."""
     sizes: dict[DimVar, Size] = {}
     for source in graph.dims:
-        axis = expr.as_atom(source.size)
-        if isinstance(axis, InputAxis):
+        if isinstance(axis := expr.as_atom(source.size), InputAxis):
             sizes[source.variable] = ctx.exact(operands[axis.operand], axis.axis, field="operands")
     return sizes

@@ -67,8 +67,7 @@ def shorten_traceback(error: Exception) -> None:
     """
     if shown.form == "full" or active() is not None:
         return
-    planned = isinstance(error, AnyshapeError)
-    if not planned:
+    if not (planned := isinstance(error, AnyshapeError)):
         _note_once(error)
     for one in _chain(error):
         hidden = _is_foreign if planned or isinstance(one, AnyshapeError) else _is_library

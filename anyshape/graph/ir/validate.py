@@ -128,8 +128,7 @@ def variables_in_types(graph: Graph) -> list[DimVar]:
 
 def _is_axis(graph: Graph, source: DimSource) -> bool:
     """Return whether a variable is read off an axis of an input that has exactly its size."""
-    axis = expr.as_atom(source.size)
-    if not isinstance(axis, InputAxis) or axis.operand >= len(graph.inputs):
+    if not isinstance(axis := expr.as_atom(source.size), InputAxis) or axis.operand >= len(graph.inputs):
         return False
     extents = graph.inputs[axis.operand].meta.extents
     return axis.axis < len(extents) and extents[axis.axis] == Exact(expr.from_atom(source.variable))

@@ -210,16 +210,13 @@ class Assumptions:
         if left is right and relation != "!=":
             return YES
         tables = self._verdicts
-        verdict = tables.settled.get(key)
-        if verdict is not None:
+        if (verdict := tables.settled.get(key)) is not None:
             return verdict
-        is_undecided = tables.open.get(key)
-        if is_undecided:
+        if is_undecided := tables.open.get(key):
             return UNKNOWN
         verdict = deciding.decide_by_form(claim)
         if verdict is UNKNOWN:
-            verdict = self._decide(claim, need_proof=is_undecided is None)
-            if verdict is UNKNOWN:
+            if (verdict := self._decide(claim, need_proof=is_undecided is None)) is UNKNOWN:
                 tables.leave_open(claim, is_undecided=True)
             else:
                 tables.settle(claim, verdict)
@@ -236,8 +233,7 @@ class Assumptions:
         if verdict is None and key not in tables.open:
             verdict = deciding.decide_by_form(claim)
             if verdict is UNKNOWN:
-                verdict = self._decide(claim, need_refutation=False, leaves=leaves)
-                if verdict is UNKNOWN:
+                if (verdict := self._decide(claim, need_refutation=False, leaves=leaves)) is UNKNOWN:
                     tables.leave_open(claim, is_undecided=False)
                 else:
                     tables.settle(claim, verdict)
@@ -274,11 +270,9 @@ class Assumptions:
             except ZeroDivisionError:  # undefined wherever all assumptions hold
                 return None, NO
         if query is not claim:
-            verdict = deciding.decide_by_form(query)
-            if verdict is not UNKNOWN:
+            if (verdict := deciding.decide_by_form(query)) is not UNKNOWN:
                 return None, verdict
-            verdict = self._verdicts.settled.get(key_of(query), verdict)
-            if verdict is not UNKNOWN:
+            if (verdict := self._verdicts.settled.get(key_of(query), verdict)) is not UNKNOWN:
                 return query, verdict
         if claim.relation == "stretches" and self._facts.links().reaches(claim.left, claim.right):
             return query, YES  # links lead to sizes as written
@@ -317,8 +311,7 @@ class Assumptions:
 
     def _note_query(self, claim: Claim, query: Claim, verdict: Verdict, is_equal: bool) -> None:
         """Note the verdict of the query, if the sizes inside the claim are known to broadcast."""
-        broadcasts = implied_broadcasts(claim)
-        if not broadcasts or all(self.proves_at_once(c) for c in broadcasts):
+        if not (broadcasts := implied_broadcasts(claim)) or all(self.proves_at_once(c) for c in broadcasts):
             if query is not claim:
                 self._verdicts.settle(query, verdict)
             if is_equal:
@@ -552,8 +545,7 @@ class EqualClasses:
         if not self.has_joined:
             return size
         size = self.shortest(size)
-        atom = expr.as_atom(size)
-        if isinstance(atom, Call) and atom.function == "broadcast":
+        if isinstance(atom := expr.as_atom(size), Call) and atom.function == "broadcast":
             args = [self.shortest(a) for a in atom.args]
             if any(a is not b for a, b in zip(args, atom.args, strict=True)):
                 size = self.shortest(expr.broadcast(*args))
@@ -575,8 +567,7 @@ class EqualClasses:
         sizes = dict.fromkeys([*self._shorter, *self._shorter.values()])
         for size in [s for s in sizes if atom is None or lc.occurs(atom, s)]:
             with contextlib.suppress(ZeroDivisionError, SizeLimitError):
-                new = substitute(size, replace)
-                if new is not size and new != size:
+                if (new := substitute(size, replace)) is not size and new != size:
                     self.join(size, new)
 
     def _enter_joined(self) -> None:

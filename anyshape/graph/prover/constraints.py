@@ -115,8 +115,7 @@ class SizeNames:
             return (axis, number) if axis else None
         variable, *others = expr.variables(size)
         source, terms = self.sources.get(variable, ""), expr.terms_of(size)
-        factor = terms.pop(((variable, 1),), 0)
-        constant = terms.pop((), 0)
+        factor, constant = terms.pop(((variable, 1),), 0), terms.pop((), 0)
         if others or terms or factor < 1 or not source:
             return None
         quotient, remainder = divmod(number - constant, factor)
@@ -170,8 +169,7 @@ class ClaimText:
 
     def demand(self) -> str:
         """Return what must hold, with numbers."""
-        divided = self._divided()
-        if divided is not None:
+        if (divided := self._divided()) is not None:
             dividend, divisor = (self.names.quantity(size, self.values) for size in divided)
             return f"{dividend} must be divisible by {divisor}"
         sides = [self.names.quantity(s, self.values, axis) for s, axis in zip(self.sides, self.axes, strict=True)]
@@ -193,8 +191,7 @@ class ClaimText:
 
     def advice(self) -> str:
         """Return the change to the sizes that makes the claim hold, "" where no single one does."""
-        divided = self._divided()
-        if divided is not None:
+        if (divided := self._divided()) is not None:
             return self._make_divisible(*divided)
         left, right = (_number(side, self.values) for side in self.sides)
         if left is None or right is None:
@@ -501,8 +498,7 @@ class Claims:
     def add(self, claim: Claim) -> None:
         """Add a claim, in place of one that it implies by its constant alone."""
         key, excess = bound_of(claim)
-        known = self._claims.get(key)
-        if known is not None:
+        if (known := self._claims.get(key)) is not None:
             if excess >= bound_of(known)[1]:
                 return
             del self._claims[key]  # the new one comes last

@@ -128,8 +128,7 @@ def _decide_at_least(a: Size, b: Size, facts: Facts) -> Verdict:
     if high is not None and high < 0:
         return NO
     known = facts()
-    low = _lower_bound_of_gap(a, b, known, low)
-    if low is not None and low >= 0:
+    if (low := _lower_bound_of_gap(a, b, known, low)) is not None and low >= 0:
         return YES
     low = _lower_bound_of_gap(b, a, known, None)
     return NO if low is not None and low >= 1 else UNKNOWN
@@ -137,8 +136,7 @@ def _decide_at_least(a: Size, b: Size, facts: Facts) -> Verdict:
 
 def _decide_equal(a: Size, b: Size, facts: Facts) -> Verdict:
     low, high = _bounds_of_gap(a, b)
-    verdict = _decide_zero(low, high)
-    if verdict is not UNKNOWN:
+    if (verdict := _decide_zero(low, high)) is not UNKNOWN:
         return verdict
     known = facts()
     below = _lower_bound_of_gap(b, a, known, None if high is None else -high)
@@ -301,8 +299,7 @@ class Decision:
         open_queries: list[_Query] = []
         broken: list[Claim] = []
         for verdict, alternatives in queries:
-            point = _find_point(feasible, alternatives)
-            if point is None:
+            if (point := _find_point(feasible, alternatives)) is None:
                 self.verdict = verdict
                 return [], []
             self.gave_up = self.gave_up or not point

@@ -152,8 +152,7 @@ class IntegerSet:
         """Add the fact unless it is too heavy; return whether it was added."""
         snapshot = self.forms.snapshot()
         constraints = self._to_constraints(fact)
-        weights = self._weights(constraints) + self._weights_since(snapshot)
-        if weights:
+        if weights := self._weights(constraints) + self._weights_since(snapshot):
             weight, heaviest = self._weight + sum(weights), max(self._heaviest, *weights)
             if weight - heaviest > _FACTS_WEIGHT:
                 self.forms.roll_back(snapshot)
@@ -330,8 +329,7 @@ class IntegerSet:
         """Return the alternatives as constraints; raise OutOfBudgetError if they are too heavy."""
         snapshot = self.forms.snapshot()
         constraints = [self._to_constraints(a) for a in more]
-        defined = self._weights_since(snapshot)
-        if defined:
+        if defined := self._weights_since(snapshot):
             self._weight, self._heaviest = self._weight + sum(defined), max(self._heaviest, *defined)
         weights = [w for a in constraints for w in self._weights(a)]
         if self._weight + sum(weights) - max(self._heaviest, *weights, 0) > _WEIGHT:
@@ -371,8 +369,7 @@ class IntegerSet:
         if sample.is_void():
             return None
         point = self._coordinates(sample)
-        broken = next((case for case in cases if not case.holds(point)), None)
-        if broken is None:
+        if (broken := next((case for case in cases if not case.holds(point)), None)) is None:
             return point
         rest = [case for case in cases if case is not broken]
         tries = (self._search(part.intersect(alternative), rest, leaves) for alternative in broken.polyhedra())
@@ -384,9 +381,7 @@ class IntegerSet:
 
     def _is_empty(self, part) -> bool:
         """Return whether the polyhedron has no integer point; no rational one, if integer points are too hard."""
-        if self._is_hard():
-            return part.remove_redundancies().plain_is_empty()
-        return part.is_empty()
+        return part.remove_redundancies().plain_is_empty() if self._is_hard() else part.is_empty()
 
     def _polyhedron(self, constraints: Sequence[linear.Constraint]):
         width, context = len(self.forms.columns), _THREAD.context

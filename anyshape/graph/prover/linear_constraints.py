@@ -174,8 +174,7 @@ class LinearForms:
 
     def constraint(self, row: Row) -> Constraint:
         """Return the row over the columns."""
-        terms = expr.difference_terms(row.size, row.other)
-        coefficients, constant = self._form(terms.items())
+        coefficients, constant = self._form(expr.difference_terms(row.size, row.other).items())
         return Constraint(coefficients, constant + row.plus, row.relation)
 
     def _column(self, monomial: Monomial) -> int:
@@ -548,8 +547,7 @@ def _carried_out(call: Call) -> Size | None:
     if call.function not in ("floordiv", "mod") or isinstance(call.args[1], int):
         return None
     a, b = call.args
-    quotient = expr.divide_exactly(a, b)
-    if quotient is not None:
+    if (quotient := expr.divide_exactly(a, b)) is not None:
         return quotient if call.function == "floordiv" else 0
     reduced = polynomials.reduce(expr.terms_of(a), expr.terms_of(b), lambda atom: True)
     if reduced is None:
@@ -659,8 +657,7 @@ def _joined(remainders: Sequence[tuple[DimVar, int, int, Size]]) -> list[tuple[D
     joined: dict[tuple[DimVar, Size], tuple[int, int]] = {}
     for variable, modulus, residue, rest in remainders:
         m, r = joined.get((variable, rest), (1, 0))
-        common = math.lcm(m, modulus)
-        if common <= _LARGEST_MODULUS:
+        if (common := math.lcm(m, modulus)) <= _LARGEST_MODULUS:
             both = next((n for n in range(r, common, m) if n % modulus == residue), None)
             if both is not None:
                 joined[variable, rest] = common, both

@@ -369,8 +369,7 @@ class KnownModels:
         if self._samples is None:
             self._samples = size_points.PointSamples()
         for known in self.all()[:1]:
-            sampled = self._samples.counterexample(facts[0], facts[1:], known)
-            if sampled:
+            if sampled := self._samples.counterexample(facts[0], facts[1:], known):
                 yield Model(self.complete(self._free(known) | sampled), _distinct), known
             if sampled is not None:
                 return

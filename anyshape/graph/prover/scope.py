@@ -271,8 +271,7 @@ class Scope:
 
         `axes` says which axes of the operation as written the sides of the claim are read off.
         """
-        verdict = self.decide(claim)
-        if verdict is YES:
+        if (verdict := self.decide(claim)) is YES:
             return
         condition = Condition("assertion", claim, primitive, why, with_callers(where), axes)
         if verdict is NO:
@@ -353,8 +352,7 @@ class Scope:
         if self.is_apart and condition.kind == "assertion":
             return
         for variable in condition.claim.variables() if self.dynamic_sizes else ():
-            declared = self.dynamic_sizes.get(variable)
-            if declared is not None:
+            if (declared := self.dynamic_sizes.get(variable)) is not None:
                 low, high = self.bounds(from_atom(variable))
                 constant = low if low == high else None
                 if constant is not None or (declared.strict and condition.kind == "guard"):
@@ -395,8 +393,7 @@ class Scope:
         """Return the size as a Python int: proved, or its value in this call, which is recorded as a guard."""
         if self.closed:
             raise errors.LeakedTracerError(f"size {size}", where=where)
-        fixed = self.normal(size)
-        if isinstance(fixed, int):
+        if isinstance(fixed := self.normal(size), int):
             return fixed
         low, high = self.bounds(fixed)
         if low is not None and low == high:

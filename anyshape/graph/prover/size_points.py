@@ -57,8 +57,7 @@ def cases_at_small_sizes(claim: Claim, facts: Sequence[Claim]) -> SmallCases | N
         constants = [_reach(size, is_one=is_one) for c in claims for size in (c.left, c.right)]
     except _OtherSizeError:
         return None
-    lowest = min([v.lower for v in variables], default=-1)
-    if lowest < 0:
+    if min([v.lower for v in variables], default=-1) < 0:
         return None
     reach = max(*constants, *[v.lower if is_one else max(v.lower, v.upper or 0) for v in variables])
     gap = 2 * reach + 2  # two such constants differ by twice the reach at most, or one of them and 1 by one more
@@ -245,8 +244,7 @@ class SampledPoints(Points):
         """Sample the variables that no fact before mentions, one that is a side of this fact so that it often holds."""
         fresh = [v for v in fact.variables() if v not in self.columns]
         for side, other in ((fact.left, fact.right), (fact.right, fact.left)):
-            shifted = _shifted_variable(side)
-            if shifted is None or shifted[0] not in fresh:
+            if (shifted := _shifted_variable(side)) is None or shifted[0] not in fresh:
                 continue
             variable, shift = shifted
             for v in [v for v in fresh if v is not variable]:

@@ -215,8 +215,7 @@ class _Parser:
     ) -> list[tuple[Size, int]]:
         """Return the items with placeholders replaced by the sizes of `like`."""
         shape = f"({', '.join(map(str, like))}{',' if len(like) == 1 else ''})"
-        left = len(like) - len(items)
-        if left < 0 or (left and ellipsis is None):
+        if (left := len(like) - len(items)) < 0 or (left and ellipsis is None):
             raise SpecError(self.text, f"has {len(items)} axes, like = {shape} has {len(like)}", self.advice)
         if ellipsis is not None:
             at, column = ellipsis
@@ -288,8 +287,7 @@ class _Parser:
     def _named(self, token: _Token) -> Size:
         if not is_name(token.text.partition("@")[0]):
             self.fail(_HINTS.get(token.text, f"{token.text!r} is a function, not a size"), token.column)
-        size = self.lookup(token.text)
-        if size is None:
+        if (size := self.lookup(token.text)) is None:
             self.unknown.setdefault(token.text, token.column)
         return 1 if size is None else size
 

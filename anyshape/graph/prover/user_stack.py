@@ -102,8 +102,7 @@ def module_of(file: str) -> str:
 
 def is_user_frame(frame: FrameType) -> bool:
     """Return whether a frame runs code outside of anyshape, NumPy, SciPy and the standard library."""
-    file = frame.f_code.co_filename
-    if file in _FOREIGN_FILES or USER_LINE in frame.f_globals:
+    if (file := frame.f_code.co_filename) in _FOREIGN_FILES or USER_LINE in frame.f_globals:
         return False
     if file in _USER_FILES:
         return True
@@ -237,8 +236,7 @@ class RepeatedLines:
 
     def uncounted(self) -> SourceLine | None:
         """Return the line of the user's program that is evaluated, for checks before the operation that counts it."""
-        frame = calling_frames(sys._getframe(2))[0]
-        if frame is None:
+        if (frame := calling_frames(sys._getframe(2))[0]) is None:
             return None
         key = id(frame.f_code), frame.f_lasti
         return self.known.get(key) or self._learn(key, frame)

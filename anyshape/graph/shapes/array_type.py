@@ -117,8 +117,7 @@ class _LeafBounds:
         low: Size = 1
         high: Size | None = 1
         for atom, power in monomial:
-            least = atom.interval[0]
-            if least is None or least < 0:
+            if (least := atom.interval[0]) is None or least < 0:
                 return None, None
             below, above = self._atom(atom)
             if below is None or not _is_nonnegative(below):
@@ -130,8 +129,7 @@ class _LeafBounds:
     def _atom(self, atom: Atom) -> Bounds:
         if isinstance(atom, Call):
             return self._call(atom)
-        extent = self.extents[atom]
-        if extent is None:
+        if (extent := self.extents[atom]) is None:
             return expr.from_atom(atom), expr.from_atom(atom)
         if isinstance(extent, Exact):
             return extent.size, extent.size
@@ -150,8 +148,7 @@ class _LeafBounds:
 
 def _quotient_bounds(call: Call, low: Size | None, high: Size | None) -> Bounds:
     """Return bounds of a quotient or remainder whose dividend has these bounds."""
-    divisor = call.args[1]
-    if not isinstance(divisor, int) or divisor < 1:
+    if not isinstance(divisor := call.args[1], int) or divisor < 1:
         return call.interval
     if call.function == "mod":
         return 0, divisor - 1
@@ -265,8 +262,7 @@ class ShapeGuardContext:
 
     def exact(self, x: HasMeta, axis: int, *, field: str) -> Size:
         """Return the exact size of an axis; raise UnsupportedDynamicShapeError where it has none."""
-        extent = x.meta.extents[axis]
-        if not isinstance(extent, Exact):
+        if not isinstance(extent := x.meta.extents[axis], Exact):
             raise self.unsupported(field, axis, extent)
         self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, axis, extent, self.where))
         return extent.size
@@ -274,8 +270,7 @@ class ShapeGuardContext:
     def shape(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...]:
         """Return the exact sizes of all axes; raise UnsupportedDynamicShapeError where one has none."""
         meta = x.meta
-        sizes = meta.sizes
-        if sizes is None:
+        if (sizes := meta.sizes) is None:
             raise next(self.unsupported(field, i, e) for i, e in enumerate(meta.extents) if not isinstance(e, Exact))
         self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, 0, meta.extents, self.where))
         return sizes
@@ -283,8 +278,7 @@ class ShapeGuardContext:
     def sizes(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...] | None:
         """Return the exact sizes of all axes, or None where one has none."""
         meta = x.meta
-        sizes = meta.sizes
-        if sizes is not None:
+        if (sizes := meta.sizes) is not None:
             self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, 0, meta.extents, self.where))
         return sizes
 
@@ -305,8 +299,7 @@ class ShapeGuardContext:
         """Return True where the sizes are proved equal."""
         if a is b:
             return True
-        proved = self.scope.same(a, b)
-        if proved:
+        if proved := self.scope.same(a, b):
             self.scope.reliance_log.extend((self.primitive, self.rule, "same", "", None, equal(a, b), self.where))
         return proved
 
@@ -353,8 +346,7 @@ class ShapeGuardContext:
 
         It is the `simplest` of equal sizes, or as the operands have it.
         """
-        atom = expr.as_atom(size)
-        if isinstance(atom, InputAxis):
+        if isinstance(atom := expr.as_atom(size), InputAxis):
             extent = self.metas[atom.operand].extents[atom.axis]
         else:
             extent = bind(size, self._extent_of_leaf)
@@ -372,8 +364,7 @@ class ShapeGuardContext:
             return tuple([self.bind(p, field=field) for p in param])
         if not isinstance(param, DimExpr):
             return param
-        extent = self.resolve(param)
-        if not isinstance(extent, Exact):
+        if not isinstance(extent := self.resolve(param), Exact):
             raise self.unsupported(field, None, extent)
         return extent.size
 
@@ -415,8 +406,7 @@ class ShapeGuardContext:
 
     def require_at_least(self, a: Size, b: Size, why: str) -> None:
         """Require `a >= b`."""
-        low = expr.bounds(a)[0]
-        if low is None or not isinstance(b, int) or low < b:
+        if (low := expr.bounds(a)[0]) is None or not isinstance(b, int) or low < b:
             self.require(at_least(a, b), why)
 
 
@@ -449,8 +439,7 @@ def broadcast_sizes(ctx: ShapeGuardContext, shapes: Sequence[Sizes]) -> Sizes:
     for operand, shape in enumerate(shapes):
         offset = rank - len(shape)
         for axis, size in enumerate(shape):
-            before = result[offset + axis]
-            if before is not size:
+            if (before := result[offset + axis]) is not size:
                 axes = OperandAxes(len(shapes), owners[offset + axis], (operand, axis))
                 result[offset + axis] = broadcast_size(ctx, before, size, axes)
             if isinstance(before, int) and before == 1:

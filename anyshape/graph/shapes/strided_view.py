@@ -110,8 +110,7 @@ def _regroup(layout: Layout, new: Sizes, same: Same, scope: Scope | None) -> Lay
         run, targets = [old_axes[i] for i in old_run], [new_axes[i] for i in new_run]
         sizes = [new[axis] for axis in targets]
         _require_mergeable(layout, run, sizes, same, scope)
-        run_windows = _regroup_windows(layout, run, sizes, same)
-        if run_windows is None:
+        if (run_windows := _regroup_windows(layout, run, sizes, same)) is None:
             raise _mask_failure(tuple(run))
         run_strides = row_major(sizes, layout.strides[run[-1]] if run else 0)
         for axis, stride, window in zip(targets, run_strides, run_windows, strict=True):
@@ -154,8 +153,7 @@ def _runs(old: Sequence[Size], new: Sequence[Size], same: Same) -> Iterator[tupl
 def _cuts(old: Sequence[Size], new: Sequence[Size]) -> Iterator[tuple[int, int]]:
     """Yield the lengths of runs that may be cut off both, the shortest first."""
     for length in range(2, len(old) + len(new)):
-        for k in range(max(1, length - len(new)), min(len(old), length - 1) + 1):
-            yield k, length - k
+        yield from ((k, length - k) for k in range(max(1, length - len(new)), min(len(old), length - 1) + 1))
 
 
 def _cut(old: Sequence[Size], new: Sequence[Size], same: Same) -> tuple[int, int]:
@@ -215,8 +213,7 @@ def _split_window(window: Window, new: Sequence[Size], same: Same) -> tuple[Wind
 
 def _quotient(a: Size, b: Size, same: Same) -> Size | None:
     """Return a / b where b is proved to divide a; b is at least 1."""
-    exact = expr.divide_exactly(a, b)
-    if exact is not None or (isinstance(b, int) and b < 1):
+    if (exact := expr.divide_exactly(a, b)) is not None or (isinstance(b, int) and b < 1):
         return exact
     quotient = expr.floordiv(a, b)
     return quotient if same(expr.mul(quotient, b), a) else None
@@ -279,8 +276,7 @@ class View:
         """Return a view of these parts; without strides in C order without gaps."""
         sizes = _sizes("create", shape)
         for size in sizes:
-            high = expr.bounds(size)[1]
-            if high is not None and high < 0:
+            if (high := expr.bounds(size)[1]) is not None and high < 0:
                 raise _error("create", f"a size of {size} is negative")
         steps = row_major(sizes) if strides is None else _sizes("create", strides, len(sizes))
         windows = None if mask is None else _windows(_pairs("create", mask, len(sizes)), sizes)

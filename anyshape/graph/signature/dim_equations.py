@@ -194,8 +194,7 @@ class _System:
         self.conditions = conditions
         self.scope = Scope(conditions=conditions)
         self.bindings: list[SizeBinding] = []
-        self.work = 0
-        self.normalised = False
+        self.work, self.normalised = 0, False
         self.dependent: list[list[str]] = []  # texts of equations that elimination proved redundant together
         self.unknown: dict[DimVar, None] = {}
         self.uses: dict[DimVar, list[Equation]] = {}
@@ -210,8 +209,7 @@ class _System:
     def solve(self) -> None:
         """Bind variables until none is unknown or no method makes progress."""
         for equation in self.equations:
-            atom = expr.as_atom(equation.size)
-            if isinstance(atom, DimVar) and atom in self.unknown:
+            if isinstance(atom := expr.as_atom(equation.size), DimVar) and atom in self.unknown:
                 self._bind(SizeBinding(atom, equation.target))
         methods = (
             self._solve_singles,
@@ -249,8 +247,7 @@ class _System:
         if (variable, curve) in self.failed:
             return False
         target = equation.target - (equation.size - curve)
-        factor = linear_factor(curve, variable)
-        if factor is not None:
+        if (factor := linear_factor(curve, variable)) is not None:
             for sign in (1, -1):
                 if self.scope.proves(at_least(sign * factor, 1)):
                     return self._bind(SizeBinding(variable, sign * target, sign * factor))
@@ -443,8 +440,7 @@ def find_indistinguishable(
     pair = None
     for values in itertools.product(*ranges):
         choice = dict(zip(variables, values, strict=True))
-        observed = _observe(choice, sizes, claims)
-        if observed is not None:
+        if (observed := _observe(choice, sizes, claims)) is not None:
             earlier = seen.setdefault(observed, choice)
             if earlier[variable] != choice[variable]:
                 return earlier, choice
@@ -679,8 +675,7 @@ class Elimination(Generic[Key]):
     def _divide_by_content(self, row: Row[Key]) -> None:
         """Divide a row by the greatest common divisor of its numbers, and count the work."""
         numbers = [*row.coefficients.values(), *row.parts.values()]
-        common = math.gcd(*numbers)
-        if common > 1:
+        if (common := math.gcd(*numbers)) > 1:
             row.coefficients = {key: c // common for key, c in row.coefficients.items()}
             row.parts = {part: c // common for part, c in row.parts.items()}
         self.work += len(numbers) * (1 + max((n.bit_length() for n in numbers), default=0) // 32)

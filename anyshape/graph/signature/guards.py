@@ -167,8 +167,7 @@ def _merge_opposite_bounds(conditions: Sequence[Condition]) -> tuple[Condition, 
             merged.append(condition)
             continue
         gap = expr.sub(claim.left, claim.right)
-        opposite = guards.get(expr.mul(-1, gap))
-        if opposite is None:
+        if (opposite := guards.get(expr.mul(-1, gap))) is None:
             guards.setdefault(gap, len(merged))
             merged.append(condition)
         else:
@@ -270,8 +269,7 @@ def _replacement(claim: Claim, known: Mapping[Atom, Size]) -> dict[Atom, Size] |
         return None
     left, right = substitute(claim.left, known.get), substitute(claim.right, known.get)
     for side, size in ((left, right), (right, left)):
-        atom = expr.as_atom(side)
-        if isinstance(atom, DimVar) and atom not in expr.variables(size):
+        if isinstance(atom := expr.as_atom(side), DimVar) and atom not in expr.variables(size):
             return {atom: size}
     return None
 

@@ -36,8 +36,7 @@ _Context: TypeAlias = list[tuple[str, int, str]]  # sizes that explain an error:
 
 def find_mismatch(signature: Signature, inputs: tuple[Any, ...]) -> SizeMismatchError:
     """Return the error for the first size that does not fit; `inputs` are arrays or their shapes."""
-    error = next(_mismatches(_Call(signature, inputs)), None)
-    if error is None:
+    if (error := next(_mismatches(_Call(signature, inputs)), None)) is None:
         raise AssertionError(f"{signature.program}: the sizes fit after all")
     return error
 
@@ -100,12 +99,10 @@ def _mismatches(call: _Call) -> Iterator[SizeMismatchError]:
         if call.sizes[source] > LARGEST_SIZE:
             yield _Blamed(call, source, []).error("no array is that large", f"make it at most {LARGEST_SIZE}")
     for binding in call.signature.bindings:
-        error = _bind(call, binding)
-        if error is not None:
+        if (error := _bind(call, binding)) is not None:
             yield error
     for source, size in declared.items():
-        error = _compare(call, source, size)
-        if error is not None:
+        if (error := _compare(call, source, size)) is not None:
             yield error
 
 
@@ -127,8 +124,7 @@ def _compare(call: _Call, source: InputSize, size: Size) -> InputSizeError | Non
 def _bind(call: _Call, binding: SizeBinding) -> SizeMismatchError | None:
     """Bind one variable, or return the error that says why there is no size for it."""
     variable, declared = binding.variable, call.signature.declared_sizes
-    sources = call.signature.sources[variable]
-    if not sources:
+    if not (sources := call.signature.sources[variable]):
         return _bind_constant(call, binding)
     source = next((s for s in sources if variable in expr.variables(declared[s])), sources[0])
     others = [leaf for leaf in expr.leaves_of(binding.target) if not isinstance(leaf, DimVar) and leaf != source]
@@ -251,9 +247,7 @@ def solve_binding(binding: SizeBinding, sizes: Callable[[Leaf], int]) -> int:
 def read_input(source: InputSize, inputs: Sequence[Any]) -> int:
     """Return the size that a call gives by its inputs, which are arrays or their shapes."""
     x = inputs[source.operand]
-    if isinstance(source, RuntimeScalar):
-        return int(x)
-    return int(getattr(x, "shape", x)[source.axis])
+    return int(x) if isinstance(source, RuntimeScalar) else int(getattr(x, "shape", x)[source.axis])
 
 
 @dataclass(frozen=True)
@@ -371,8 +365,7 @@ def _implies(binding: SizeBinding, leaf: Leaf, size: Size) -> bool:
 
 def _computed_bounds(binding: SizeBinding) -> tuple[Bound, Bound]:
     """Return bounds of the computed number, where the variables that it is computed from are in range."""
-    quadratic = _quadratic(binding)
-    if quadratic is not None:
+    if (quadratic := _quadratic(binding)) is not None:
         return (0 if _never_negative(binding.target, quadratic) else None), None
     if binding.curve is not None:
         return binding.low, binding.high
@@ -418,8 +411,7 @@ def _clear_quotient(terms: Terms) -> tuple[Terms, int]:
 
 def _quadratic(binding: SizeBinding) -> _Quadratic | None:
     """Return the curve of a binding as a strictly increasing polynomial of degree 1 or 2, if it is one."""
-    polynomial = _polynomial(binding)
-    if polynomial is None or max(polynomial.coefficients) > 2:
+    if (polynomial := _polynomial(binding)) is None or max(polynomial.coefficients) > 2:
         return None
     a, b, c = (polynomial.coefficients.get(power, 0) for power in (2, 1, 0))
     return _Quadratic(a, b, c, polynomial.divisor) if a > 0 or (a == 0 and b > 0) else None
@@ -506,8 +498,7 @@ class PrologueSource:
             source = direct_input(binding)
             if source is None or self.input_names[source] != self.local[binding.variable]:
                 self._write_binding(binding)
-        tests = self._mismatch_tests()
-        if tests:
+        if tests := self._mismatch_tests():
             self.block.lines.append(f"if {' or '.join(tests)}: {self._mismatch_call()}")
         computed = [*self.prologue.unproved_sizes.values(), *[size for b in bindings for size in b.sizes()]]
         if any(map(may_divide_by_zero, computed)) or not all(isinstance(b.divisor, int) for b in bindings):
@@ -535,8 +526,7 @@ class PrologueSource:
         used = dict.fromkeys(a for b in bindings for a in expr.leaves_of(b.target) if not isinstance(a, DimVar))
         used |= dict.fromkeys(self.prologue.unproved_sizes)
         for binding in bindings:
-            source = direct_input(binding)
-            if source is not None:
+            if (source := direct_input(binding)) is not None:
                 self.input_names.setdefault(source, self.local[binding.variable])
         for leaf in used:
             if isinstance(leaf, RuntimeScalar):
@@ -614,12 +604,10 @@ def _root(quadratic: _Quadratic, target: str, positive: bool) -> str:
 
 def _guess(binding: SizeBinding, target: str) -> str:
     """Return source of a first guess: where the two leading terms of the curve meet the target; "" without one."""
-    polynomial = _polynomial(binding)
-    if polynomial is None or not isinstance(expr.as_atom(binding.target), InputAxis):
+    if (polynomial := _polynomial(binding)) is None or not isinstance(expr.as_atom(binding.target), InputAxis):
         return ""  # the size of an axis alone is never negative, and a float holds it
     powers, divisor = polynomial
-    top = max(powers)
-    if top < 3 or powers[top] < 1 or max(divisor, abs(powers.get(top - 1, 0))) > LARGEST_SIZE:
+    if (top := max(powers)) < 3 or powers[top] < 1 or max(divisor, abs(powers.get(top - 1, 0))) > LARGEST_SIZE:
         return ""
     shift = 0.5 - powers.get(top - 1, 0) / (top * powers[top])
     factor = "" if divisor == powers[top] else f"{divisor / powers[top]!r}*"

@@ -43,8 +43,7 @@ class DimExpr(Interned):
     _vars: tuple[DimVar, ...] | None
 
     def __new__(cls, terms: tuple[tuple[Monomial, int], ...]) -> DimExpr:
-        interned = cls._instances.get(terms)
-        if interned is not None:
+        if (interned := cls._instances.get(terms)) is not None:
             return interned
         self = super().__new__(cls)
         self.terms = terms
@@ -277,14 +276,11 @@ def _floordiv_by_positive(a: DimExpr, b: int) -> Size:
         return mul(-1, floordiv(add(mul(-1, a), b - 1), b))
     rest = from_terms({m: c % b for m, c in a.terms})
     quotient = divide_coefficients(a, b)
-    constant = _constant_quotient(rest, b)
-    if constant is not None:
+    if (constant := _constant_quotient(rest, b)) is not None:
         return add(quotient, constant)
-    merged = _merge_nested_quotient(quotient, rest, b)
-    if merged is not None:
+    if (merged := _merge_nested_quotient(quotient, rest, b)) is not None:
         return merged
-    common = math.gcd(b, *terms_of(rest).values())
-    if common > 1:
+    if (common := math.gcd(b, *terms_of(rest).values())) > 1:
         return add(quotient, floordiv(divide_coefficients(rest, common), b // common))
     return add(quotient, _quotient(rest, b))
 
@@ -343,8 +339,7 @@ def mod(a: Size, b: Size) -> Size:
     if isinstance(b, int):
         return mul(factor, mod(a, b))
     if len(b.terms) == 1 or is_nonzero(b):
-        rest = from_terms(polynomials.divide(terms_of(a), terms_of(b))[1])
-        if rest == 0:
+        if (rest := from_terms(polynomials.divide(terms_of(a), terms_of(b))[1])) == 0:
             return 0 if is_nonzero(b) else mul(factor, from_atom(Call("mod", (a, b))))
         a = rest if len(b.terms) == 1 else a
     return mul(factor, a if _is_residue(a, b) else from_atom(Call("mod", (a, b))))
@@ -353,11 +348,9 @@ def mod(a: Size, b: Size) -> Size:
 def _mod_by_positive(a: DimExpr, b: int) -> Size:
     residues = {m: c % b for m, c in a.terms}
     rest = from_terms(polynomials.canonical(residues, b) if a.has_powers else residues)
-    constant = _constant_quotient(rest, b)
-    if constant is not None:
+    if (constant := _constant_quotient(rest, b)) is not None:
         return sub(rest, b * constant)
-    common = math.gcd(b, *terms_of(rest).values())
-    if common > 1:
+    if (common := math.gcd(b, *terms_of(rest).values())) > 1:
         return mul(common, mod(divide_coefficients(rest, common), b // common))
     return from_atom(Call("mod", (rest, b)))
 
@@ -513,8 +506,7 @@ def simplify(
     terms = dict(items)
     for monomial, call in divisions:
         if call.function == "floordiv":
-            simpler = _without_quotient(terms, monomial, call, remainder)
-            if simpler is not None:
+            if (simpler := _without_quotient(terms, monomial, call, remainder)) is not None:
                 return simpler
             continue
         for quotient, a, b in _interned_quotients(call, interned):

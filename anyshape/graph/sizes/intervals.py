@@ -62,8 +62,7 @@ def _corner(x: _End, y: _End) -> _End:
     """Multiply two ends. 0 times infinity is 0, as an infinite bound is never attained."""
     if not x[0] and not y[0]:
         return 0, x[1] * y[1]
-    sign = _sign(x) * _sign(y)
-    return sign, 0
+    return _sign(x) * _sign(y), 0
 
 
 def _sign(x: _End) -> int:

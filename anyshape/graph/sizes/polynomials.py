@@ -64,8 +64,7 @@ def divide_monomials(a: Monomial, b: Monomial) -> Monomial | None:
         return a
     powers = dict(a)
     for atom, power in b:
-        left = powers.get(atom, 0) - power
-        if left < 0:
+        if (left := powers.get(atom, 0) - power) < 0:
             return None
         powers[atom] = left
     return tuple([(atom, p) for atom, p in powers.items() if p])
@@ -115,8 +114,7 @@ def merge_division(terms: Terms, monomial: Monomial, remainder: Any, quotient: A
 
     `monomial` is a term of them and a multiple of the atom `remainder`.
     """
-    rest = divide_monomials(monomial, ((remainder, 1),))
-    if rest is None:
+    if (rest := divide_monomials(monomial, ((remainder, 1),))) is None:
         return None
     times = terms[monomial]
     multiple = product({multiply_monomials(rest, ((quotient, 1),)): times}, b)
@@ -326,8 +324,7 @@ class Call(Interned):
     _key: tuple[Any, ...] | None
 
     def __new__(cls, function: str, args: tuple[Size, ...]) -> Call:
-        interned = cls._instances.get((function, *args))
-        if interned is not None:
+        if (interned := cls._instances.get((function, *args))) is not None:
             return interned
         self = super().__new__(cls)
         self.function, self.args, self._key = function, args, None

@@ -76,8 +76,7 @@ class _Substitution:
 
     def value(self, atom: Atom) -> Size:
         """Return the size that takes the place of an atom."""
-        value = self.replaced.get(atom)
-        if value is not None:
+        if (value := self.replaced.get(atom)) is not None:
             return value
         value = self.replace(atom)
         if value is None and isinstance(atom, Call):
@@ -132,8 +131,7 @@ def evaluate(size: Size, leaf_value: Callable[[Leaf], int], known: dict[Call, in
     """
     if isinstance(size, int):
         return size
-    atom = size.atom
-    if atom is not None and type(atom) is not Call:
+    if (atom := size.atom) is not None and type(atom) is not Call:
         return leaf_value(atom)  # type: ignore[arg-type]
     total = 0
     for monomial, product in size.terms:

@@ -171,9 +171,7 @@ def show_call(call: Any, name: Name) -> str:
 
 
 def _show(size, name: Name) -> str:
-    if isinstance(size, int):
-        return str(size)
-    return _show_terms(size.terms, name)
+    return str(size) if isinstance(size, int) else _show_terms(size.terms, name)
 
 
 def _show_terms(terms, name: Name) -> str:

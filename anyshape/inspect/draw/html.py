@@ -171,14 +171,8 @@ def _sheet_data(sheet: Sheet) -> dict[str, Any]:
     links: list[list[Any]] = []
     marks: list[list[Any]] = []
     for link in sheet.links:
-        ends = [
-            link.tail,
-            link.head,
-            list(link.names),
-            int(link.sizes_only),
-            round(link.leaves, 3),
-            round(link.enters, 3),
-        ]
+        at = [round(link.leaves, 3), round(link.enters, 3)]
+        ends = [link.tail, link.head, list(link.names), int(link.sizes_only), *at]
         if link.is_mark:
             marks.append(ends)
         else:

@@ -168,8 +168,7 @@ def source_of(graph: Graph, source: DimSource) -> str:
             return f"{names[leaf.operand]}.shape[{leaf.axis}]"
         return names[leaf.operand] if isinstance(leaf, RuntimeScalar) else str(leaf)
 
-    read = source.read
-    if read is None:
+    if (read := source.read) is None:
         return expr.show(source.size, leaf_text) if not isinstance(source.size, int) else str(source.size)
     target = expr.show(expr.floordiv(read.target, read.divisor), leaf_text)
     return target if read.curve is None else f"{read.curve} = {target}"

@@ -196,8 +196,7 @@ def lay_out(sizes: Sequence[Point], wires: Sequence[Wire], marked: Collection[in
 
     There is room for marks above the boxes `marked`, and above those that a cut edge enters.
     """
-    layers = _layers(len(sizes), wires)
-    rows = _Rows(sizes, wires, layers, marked)
+    rows = _Rows(sizes, wires, _layers(len(sizes), wires), marked)
     crossings = rows.order()
     rows.settle()
     return rows.layout(crossings)
@@ -287,8 +286,7 @@ class _Rows:
             self.below.append([])
         for u, v in itertools.pairwise(chain):
             leaves, enters = (wire.leaves if u == wire.tail else 0.5), (wire.enters if v == wire.head else 0.5)
-            bends = self._is_bend(u) + self._is_bend(v)
-            weight = (1.0, 2.0, _STRAIGHT)[bends]
+            weight = (1.0, 2.0, _STRAIGHT)[self._is_bend(u) + self._is_bend(v)]
             self.below[u].append(_Pull(v, leaves, enters, weight))
             self.above[v].append(_Pull(u, enters, leaves, weight))
         return chain
@@ -302,8 +300,7 @@ class _Rows:
         for end in [v for v in range(len(self.widths)) if not self.below[v]]:
             todo = [end]
             while todo:
-                v = todo.pop()
-                if v not in seen:
+                if (v := todo.pop()) not in seen:
                     seen[v] = None
                     todo.extend(pull.other for pull in reversed(self.above[v]))
         return list(seen)
@@ -320,8 +317,7 @@ class _Rows:
             for i in range(1, len(self.rows)) if down else range(len(self.rows) - 2, -1, -1):
                 self._sort_row(i, i - 1 if down else i + 1)
             self._exchange()
-            now = self.crossings()
-            if now < fewest:
+            if (now := self.crossings()) < fewest:
                 best, fewest = [list(row) for row in self.rows], now
         self.rows = best
         return fewest
@@ -693,8 +689,7 @@ class Drawing:
 
     def _leaves(self, tail: int, name: str, k: int, edges: int) -> float:
         """Return where a value leaves its box: in the order of the box, or the edges of a group side by side."""
-        box = self.boxes[tail]
-        if isinstance(box, Box):
+        if isinstance(box := self.boxes[tail], Box):
             own = [value for value, _ in box.values]
             return (own.index(name) + 1) / (len(own) + 1)
         return (k + 1) / (edges + 1)

@@ -131,9 +131,7 @@ _Dims = list[tuple[str, ...]]
 class _Signature:
     """Function of subarrays: its core dimensions, such as `(m,n),(n)->(m)`, and the dtypes of its results."""
 
-    def __init__(
-        self, signature: str, call: Callable[..., Any], called: Any, dtypes: Sequence[np.dtype] | None
-    ) -> None:
+    def __init__(self, signature: str, call: Callable[..., Any], called, dtypes: Sequence[np.dtype] | None) -> None:
         inputs, outputs = [_core_dims(side) for side in signature.split("->")]
         self.inputs, self.outputs, self.dtypes = inputs, outputs, dtypes
         self.call, self.called = call, called

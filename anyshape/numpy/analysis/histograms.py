@@ -179,8 +179,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     boxes is 1.
     """
     points = _coordinates(sample)
-    rank = len(points)
-    each, limits = _for_each(rank, bins, range)
+    each, limits = _for_each(len(points), bins, range)
     edges = [_edges(x, b, limit) for x, b, limit in zip(points, each, limits, strict=True)]
     numbers = [_bin_numbers(x, e) for x, e in zip(points, edges, strict=True)]
     shape = [expr.sub(sizes(e)[0], 1) for e in edges]

@@ -31,8 +31,7 @@ def _coefficients(name: str, p):
 
 def _order(name: str, m) -> int:
     """Return how often to differentiate or to integrate."""
-    order = static_int(m, name, "the order")
-    if order < 0:
+    if (order := static_int(m, name, "the order")) < 0:
         raise ArgumentError(name, f"m={order}", "is negative", "write a number from 0 on")
     return order
 
@@ -207,8 +206,7 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: 
     the residuals, rank, singular values and `rcond` follow. With `cov` the covariance matrix follows, "unscaled" where
     weights are 1 over the errors. The degree is an int.
     """
-    order = static_int(deg, "polyfit", "the degree") + 1
-    if order < 1:
+    if (order := static_int(deg, "polyfit", "the degree") + 1) < 1:
         raise ArgumentError("polyfit", f"deg={deg}", "is negative", "write a number from 0 on")
     points, values = _fit_operand("x", x, (1,)), _fit_operand("y", y, (1, 2))
     ctx, (count,) = context_of("polyfit", points, values), sizes(points)
@@ -244,8 +242,7 @@ def _covariance(left, scale, residuals, values, order: int, cov):
     (count, _) = sizes(left)
     too_few = f"{count} points do not exceed the number of coefficients {order}"
     context_of("polyfit", values).require(at_least(count, order + 1), too_few)
-    degrees = ew.convert(cr.size_value(expr.sub(count, order)), residuals.dtype)
-    factor = residuals / degrees
+    factor = residuals / ew.convert(cr.size_value(expr.sub(count, order)), residuals.dtype)
     return base * factor if values.ndim == 1 else base[:, :, None] * factor
 
 

@@ -16,17 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 import anyshape.numpy
-from anyshape.errors import (
-    ArgumentError,
-    ConcretizationError,
-    DataDependentSizeError,
-    DTypeError,
-    InconclusiveDimensionError,
-    MutationError,
-    SymbolicIterationError,
-    UnhashableError,
-    UnsupportedFunctionError,
-)
+from anyshape import errors
 from anyshape.graph.ir.builder import (
     Builder,
     Reader,
@@ -74,9 +64,9 @@ from anyshape.support.packages import concrete_views, python_slips, python_value
 from anyshape.support.true_types import has_type
 
 
-def _refused(request: str, instead: str) -> UnsupportedFunctionError:
+def _refused(request: str, instead: str) -> errors.UnsupportedFunctionError:
     """Return the error for an attribute that tells of memory."""
-    return UnsupportedFunctionError(request, "a traced array has no memory layout", instead, user_line())
+    return errors.UnsupportedFunctionError(request, "a traced array has no memory layout", instead, user_line())
 
 
 def _memory(name: str, instead: str) -> property:
@@ -86,7 +76,7 @@ def _memory(name: str, instead: str) -> property:
         raise _refused(f"x.{name}", instead)
 
     def assign(self, value) -> NoReturn:
-        raise MutationError(f"x.{name} = v", "a traced array has no memory layout", instead, user_line())
+        raise errors.MutationError(f"x.{name} = v", "a traced array has no memory layout", instead, user_line())
 
     attribute.__doc__ = f"Refuse `{name}`, which tells of memory."
     return property(attribute, assign)
@@ -289,7 +279,7 @@ class Array(MemoryAttributes, Traced):
     def to_device(self, device: str, /, *, stream: Any = None) -> Any:
         """Return this array, since there is one device."""
         if device != "cpu":
-            raise UnsupportedFunctionError("to_device", f"device {device!r}", "use 'cpu'", user_line())
+            raise errors.UnsupportedFunctionError("to_device", f"device {device!r}", "use 'cpu'", user_line())
         return self
 
     # -- operations that need values, and in-place changes
@@ -310,14 +300,14 @@ class Array(MemoryAttributes, Traced):
             return int(self.builder.answer(self, "a Python int"))
         instead = _SIZE_ADVICE if is_integer else _FRACTION_ADVICE
         instead = python_slips.advice(of_numpy=False) or instead
-        error = record_concretized(ConcretizationError("a Python int", describe(self), user_line(), instead))
+        error = record_concretized(errors.ConcretizationError("a Python int", describe(self), user_line(), instead))
         record_refusal(self, error)
         raise unhidden(error) if is_integer and not self.ndim else error
 
     def __hash__(self) -> int:
         if self.builder.closed:
             raise self.leaked()
-        raise UnhashableError(describe(self), self.__class__, user_line())
+        raise errors.UnhashableError(describe(self), self.__class__, user_line())
 
     __reduce__: Method = valueless("pickling")
     __array__: Method = number("a NumPy array", np.asarray, _ARRAY_ADVICE)
@@ -417,18 +407,16 @@ class Array(MemoryAttributes, Traced):
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         """Return the elements in another shape; sizes may be symbolic and one may be -1."""
         if not shape:
-            raise ArgumentError("reshape", "the shape", "is missing", "write x.reshape(()) for a scalar")
+            raise errors.ArgumentError("reshape", "the shape", "is missing", "write x.reshape(()) for a scalar")
         return FUNCTIONS["reshape"](self, axes_or_sizes(shape), order=order, copy=copy)
 
-    def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
-    ) -> Any:
+    def astype(self, dtype, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
         """Return the array in another dtype, if `casting` allows that; `order`, `subok` and `copy` have no effect."""
         choice_of("astype", "order", order, ORDERS)
         target = number_dtype(dtype, "astype")
         if not np.can_cast(self.dtype, target, choice_of("astype", "casting", casting, CASTINGS)):
             why = f"cannot cast {self.dtype} to {target} by {casting!r}"
-            raise DTypeError("astype", why, "name a wider dtype, or leave out casting", user_line())
+            raise errors.DTypeError("astype", why, "name a wider dtype, or leave out casting", user_line())
         return FUNCTIONS["astype"](self, target, copy=copy)
 
     @short_traceback
@@ -546,10 +534,9 @@ class NDArray(Array):
     def _rows(self, count) -> Iterator[Any]:
         try:
             rows = range(python_values.trips(count))
-        except (DataDependentSizeError, InconclusiveDimensionError):
-            raise unhidden(SymbolicIterationError(describe(self), user_line())) from None
-        for i in rows:
-            yield self[i]
+        except (errors.DataDependentSizeError, errors.InconclusiveDimensionError):
+            raise unhidden(errors.SymbolicIterationError(describe(self), user_line())) from None
+        yield from (self[i] for i in rows)
 
     def __contains__(self, x: Any) -> bool:
         return bool(FUNCTIONS["any"](self == x))

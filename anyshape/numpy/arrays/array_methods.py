@@ -87,8 +87,7 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
     @short_traceback
     def forward(self, other):
-        result_without = _without_numbers(name, self, other)
-        if result_without is not None:
+        if (result_without := _without_numbers(name, self, other)) is not None:
             return result_without
         if self.weak and name in _DIVISIONS:
             check_divisor(self, other)
@@ -176,8 +175,7 @@ def valueless(request: str, instead: str = "") -> Callable[..., Any]:
     def method(self, *args, **kwargs) -> NoReturn:
         if self.builder.closed:
             raise self.leaked()
-        advice = python_slips.advice() or instead
-        sizes = self.value.meta.sizes or (None,)
+        advice, sizes = python_slips.advice() or instead, self.value.meta.sizes or (None,)
         is_made = advice.startswith(python_slips.FROM_SCIPY) and all(has_type(n, int) for n in sizes)
         value = "" if is_made else describe(self)  # an array that SciPy made is not one of the user's
         error = record_concretized(ConcretizationError(request, value, user_line(), advice))
@@ -240,8 +238,7 @@ def _is_stored() -> bool:
 
     No decision is made there: the array would hold a number of this call in every call.
     """
-    frame = user_frame()
-    if frame is None or frame.f_code.co_code[frame.f_lasti] == STORE_ELEMENT:
+    if (frame := user_frame()) is None or frame.f_code.co_code[frame.f_lasti] == STORE_ELEMENT:
         return frame is not None
     return "fill" in frame.f_code.co_names and python_slips.fills_array(frame)
 

@@ -35,8 +35,7 @@ def _steps(elements: np.ndarray, array: np.ndarray, asked: str) -> tuple[View, .
     """Return the steps from the elements of a memory to a view of them."""
     if _is_same(elements, array) and array.flags.writeable:
         return ()
-    key = _basic_key(elements, array)
-    if key is None:
+    if (key := _basic_key(elements, array)) is None:
         return (_gathered(_positions(elements, array, asked), array),)
 
     def read(base):

@@ -184,8 +184,7 @@ def _looked_up(node: ast.expr, frame: FrameType):
 
 def _path(function) -> tuple[str, str]:
     """Return the module and the name of a function; for a method, the module of its object."""
-    owner = getattr(function, "__self__", None)
-    module = getattr(function, "__module__", None)
+    owner, module = getattr(function, "__self__", None), getattr(function, "__module__", None)
     if module is None and owner is not None and not has_type(owner, types.ModuleType):
         module = type(owner).__module__
     return str(module or ""), str(getattr(function, "__name__", ""))
@@ -209,8 +208,7 @@ def _advice_for(function, name: str) -> str:
         return f"write {_STATISTICS[own_name]}" if own_name in _STATISTICS else _FLOATS
     if module.startswith("numpy.testing"):
         return _IMPORT.format(name=f"testing.{own_name}")
-    row = _row(function)
-    if row is not None:
+    if (row := _row(function)) is not None:
         return row.format(name=name)
     package, _, rest = module.partition(".")
     if package == "scipy":
@@ -233,8 +231,7 @@ def _instead_of_numpy(function, name: str) -> str:
         return f"write x.astype(np.{name})"
     if has_type(function, np.vectorize):
         return _IMPORT.format(name="vectorize")
-    home = _path(function)[0].removeprefix("numpy.").partition(".")[0]
-    if home in ("polynomial", "random"):
+    if (home := _path(function)[0].removeprefix("numpy.").partition(".")[0]) in ("polynomial", "random"):
         return _IMPORT.format(name=home)
     is_ours = getattr(np, name, None) is function and getattr(anyshape.numpy, name, function) is not function
     return _IMPORT.format(name=name) if is_ours else _NO_COUNTERPART

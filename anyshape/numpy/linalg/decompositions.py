@@ -97,9 +97,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     phase of each pair. With `hermitian` the lower triangle is read, and tangents count as their Hermitian part.
     """
     if hermitian:
-        if compute_uv:
-            return _hermitian_svd(a)
-        return flip(sort(absolute(eigvalsh(a))), -1)
+        return _hermitian_svd(a) if compute_uv else flip(sort(absolute(eigvalsh(a))), -1)
     x = as_matrices("svd", a)
     return SVDResult(*la.svd(x, full=bool(full_matrices))) if compute_uv else la.svdvals(x)
 

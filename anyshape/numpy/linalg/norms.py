@@ -9,14 +9,8 @@ from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.numpy.elementwise import multiply
 from anyshape.numpy.linalg.decompositions import largest
 from anyshape.numpy.linalg.solving import as_matrices, as_squares, inv, slogdet
+from anyshape.numpy.operands import reduction_args
 from anyshape.numpy.operands.promotion import as_traced, asarray, axis_of, sizes
-from anyshape.numpy.operands.reduction_args import (
-    count_along,
-    identity_like,
-    refuse_axis_kinds,
-    restore_axes,
-    squared_magnitude,
-)
 from anyshape.numpy.reduction import max as maximum
 from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
@@ -34,7 +28,7 @@ def _inexact(a):
 
 def _euclidean(x, axes: tuple[int, ...]):
     """Return the square root of the sum of squares."""
-    return ew.length(rd.reduce_sum(squared_magnitude(x), axes))
+    return ew.length(rd.reduce_sum(reduction_args.squared_magnitude(x), axes))
 
 
 def _flat_power(x, exponent: float):
@@ -86,20 +80,20 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
     Without an axis and order it is the Euclidean norm of all elements. `keepdims` keeps reduced axes with size 1.
     """
-    refuse_axis_kinds("norm", axis)
+    reduction_args.refuse_axis_kinds("norm", axis)
     value = _inexact(x)
     rank = value.ndim
     if axis is None:
         axis = tuple(range(rank))
         if _is_euclidean(ord, rank):
-            return restore_axes(_euclidean(value, axis), axis, keepdims)
+            return reduction_args.restore_axes(_euclidean(value, axis), axis, keepdims)
     chosen = tuple([axis_of(a, rank, "norm") for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
     if len(chosen) == 1:
-        return restore_axes(_vector(value, ord, chosen[0]), chosen, keepdims)
+        return reduction_args.restore_axes(_vector(value, ord, chosen[0]), chosen, keepdims)
     if len(chosen) != 2 or chosen[0] == chosen[1]:
         advice = "name the axes of a vector or matrix"
         raise ArgumentError("norm", f"axis {axis}", "does not name one or two axes", advice)
-    return restore_axes(_matrix(value, ord, *chosen), tuple(sorted(chosen)), keepdims)
+    return reduction_args.restore_axes(_matrix(value, ord, *chosen), tuple(sorted(chosen)), keepdims)
 
 
 def _is_euclidean(order, rank: int) -> bool:
@@ -112,15 +106,15 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
     `keepdims` keeps reduced axes with size 1.
     """
-    refuse_axis_kinds("vector_norm", axis)
+    reduction_args.refuse_axis_kinds("vector_norm", axis)
     value = _inexact(x)
     rank = value.ndim
     named = range(rank) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = tuple(sorted(axis_of(a, rank, "vector_norm") for a in named))
     rest = [a for a in range(rank) if a not in axes]
     moved = mv.transpose(value, [*rest, *axes])
-    vectors = mv.reshape(moved, (*[sizes(value)[a] for a in rest], count_along(value, axes)))
-    return restore_axes(_vector(vectors, ord, len(rest)), axes, keepdims)
+    vectors = mv.reshape(moved, (*[sizes(value)[a] for a in rest], reduction_args.count_along(value, axes)))
+    return reduction_args.restore_axes(_vector(vectors, ord, len(rest)), axes, keepdims)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
@@ -179,7 +173,7 @@ def _condition_by_norms(x, p):
     x = as_squares("cond", x)
     sign_of_determinant = slogdet(x)[0]
     singular = ew.eq(sign_of_determinant, ew.lift(0, sign_of_determinant))
-    instead = mv.broadcast_to(identity_like(x), sizes(x))
+    instead = mv.broadcast_to(reduction_args.identity_like(x), sizes(x))
     regular = ew.select(mv.broadcast_in_dim(singular, sizes(x), tuple(range(singular.meta.rank))), instead, x)
     product = multiply(norm(regular, p, (-2, -1)), norm(inv(regular), p, (-2, -1)))
     return ew.select(singular, ew.lift(np.inf, product), product)

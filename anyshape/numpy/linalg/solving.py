@@ -78,9 +78,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
      [-0.125   0.25  ]]
     """
     x = as_squares("cholesky", a)
-    if not upper:
-        return la.cholesky(x)
-    return _adjoint(la.cholesky(_adjoint(x)))
+    return la.cholesky(x) if not upper else _adjoint(la.cholesky(_adjoint(x)))
 
 
 def from_triangle(a: Any, lower: bool, *, conjugate: bool = True) -> Any:

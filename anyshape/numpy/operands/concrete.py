@@ -79,9 +79,6 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
     def forward(self, other):
         return wrapped(compute(self.value, plain(other)), (other,))
 
-    def backward(self, other):
-        return wrapped(compute(plain(other), self.value), (other,))
-
     def assign(self, other):
         if not self.memory.takes(other):
             self.become("x += y")
@@ -89,14 +86,11 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
         in_place(self.value, plain(other))  # type: ignore[misc]
         return self
 
-    return forward, backward, assign
+    return forward, lambda self, other: wrapped(compute(plain(other), self.value), (other,)), assign
 
 
 def _unary(name: str) -> Callable[..., Any]:
-    def compute(self):
-        return wrapped(getattr(self.value, name)())
-
-    return compute
+    return lambda self: wrapped(getattr(self.value, name)())
 
 
 class ConcreteArray(Handle):
@@ -162,9 +156,7 @@ class ConcreteArray(Handle):
     counterpart: Callable[..., Any]
 
     def __getitem__(self, key: Any) -> Any:
-        if is_involved(key):
-            return as_traced(self)[key]
-        return wrapped(self.value[plain(key)])
+        return as_traced(self)[key] if is_involved(key) else wrapped(self.value[plain(key)])
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self.memory.takes(key, value):

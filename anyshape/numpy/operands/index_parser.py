@@ -207,8 +207,7 @@ class Key:
         if has_type(last, int) and last == -1:  # size - 1 is valid wherever the axis is not empty
             self._require(size, 1, why)
             return index
-        counted = counted_from_start(self.ctx, index, size)
-        if counted is not None:
+        if (counted := counted_from_start(self.ctx, index, size)) is not None:
             self._require(counted, 0, why)
             self._require(size, counted + 1, why)
             return counted
@@ -380,8 +379,7 @@ def _classified(item):
         return item
     if hasattr(type(item), "__index__") and not has_type(item, (bool, np.bool_, np.ndarray, Traced)):
         return operator_index(item)
-    array = _index_array(item)
-    if not isinstance(array, Traced) and array.ndim == 0 and array.dtype.kind in "iu":
+    if not isinstance(array := _index_array(item), Traced) and array.ndim == 0 and array.dtype.kind in "iu":
         return int(array)
     if array.dtype.kind not in "iub":
         advice = "convert it to integers with astype(int)"
@@ -478,8 +476,7 @@ def _mirrored(ctx: ShapeGuardContext, x, size: Size):
     counted = counted_from_start(ctx, bound, size)
     if counted is None:
         counted = expr.add(size, bound) if _is_negative(ctx, bound) else bound
-    mirrored = expr.sub(size - 1, counted)
-    return expr.minimum(expr.maximum(mirrored, 0), size)
+    return expr.minimum(expr.maximum(expr.sub(size - 1, counted), 0), size)
 
 
 def _is_negative(ctx: ShapeGuardContext, size: Size) -> bool:

@@ -310,8 +310,7 @@ def in_shape_of(x: Any, value: Any, name: str) -> Any:
 
 def _note(memory: Memory) -> None:
     """Note the value of memory of an enclosing trace before the active one writes to it first."""
-    builder = active()
-    if builder is not None and memory.owner is not builder and builder.writes is not None:
+    if (builder := active()) is not None and memory.owner is not builder and builder.writes is not None:
         builder.writes.setdefault(memory, memory.current)
 
 

@@ -47,8 +47,7 @@ def resolve_size(size: SymbolicSize) -> Size:
 
     Raises ScopeMismatchError or SpecError for a size of another program or of other specifications.
     """
-    builder = active()
-    if builder is not None and not builder.scope.may_mix_with(size.scope):
+    if (builder := active()) is not None and not builder.scope.may_mix_with(size.scope):
         if size.scope.closed:
             raise LeakedTracerError(f"size {size}", where=user_line())
         origins = size.scope.origin, builder.scope.origin
@@ -167,8 +166,7 @@ def cast_operand(x: Any, dtype: np.dtype, function: str = "array") -> Any:
         return x
     if is_weak(x):
         return _cast_number(x, dtype, function)
-    x = operand(x, function)
-    if isinstance(x, Traced) or x.ndim:
+    if isinstance(x := operand(x, function), Traced) or x.ndim:
         return convert(x, dtype)  # of an array in the program too: it is held by reference, and may change in place
     return full((), x.item(), dtype)
 
@@ -194,8 +192,7 @@ def _rounded_int(x, dtype: np.dtype):
     node = next((n for n in reversed(x.builder.nodes) if x.value in n.outputs), None)
     if node is None or node.op is not python_int_op:
         return None
-    operator = dict(node.params)["operator"]
-    if operator not in STEEP_INTS:
+    if (operator := dict(node.params)["operator"]) not in STEEP_INTS:
         return None
     base, exponent = [type(x)(x.builder, value) for value in node.inputs]
     return float_of_ints(operator, base, exponent, dtype)
@@ -232,9 +229,7 @@ def size_of(x: Any) -> Size:
     """Return a size as ops take it: a Python int, or the expression of a symbolic size."""
     if isinstance(x, SymbolicSize):
         return resolve_size(x)
-    if isinstance(x, DimExpr):
-        return x
-    return operator_index(x)
+    return x if isinstance(x, DimExpr) else operator_index(x)
 
 
 def is_int(size: Any, value: int) -> bool:

@@ -293,8 +293,4 @@ def of_ufunc(
 
 def stands_for(ufunc: np.ufunc) -> Callable[[Callable[..., Any]], Ufunc]:
     """Return a decorator that makes of a function of traced operands the object that stands for a ufunc."""
-
-    def decorate(function: Callable[..., Any]) -> Ufunc:
-        return Ufunc(ufunc, function, inspect.getdoc(function) or "", function.__module__)
-
-    return decorate
+    return lambda function: Ufunc(ufunc, function, inspect.getdoc(function) or "", function.__module__)

@@ -63,14 +63,9 @@ def _drawn(method: str):
     """Return a method that draws by NumPy's own."""
     entries = [entry.partition("=") for entry in _PARAMETERS[method].split()]
     dtype, kind = (INT, int) if method in _DISCRETE else (FLOAT, float)
-    parameters = [
-        inspect.Parameter(
-            name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=float(text) if text else inspect._empty
-        )
-        for name, _, text in entries
-    ]
-    last = inspect.Parameter("size", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
-    signature = inspect.Signature([*parameters, last])
+    defaults = [(name, float(text) if text else inspect._empty) for name, _, text in entries] + [("size", None)]
+    kind_of_all = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature([inspect.Parameter(name, kind_of_all, default=x) for name, x in defaults])
 
     def draw(self, *args, **kwargs):
         bound = signature.bind(*args, **kwargs)
@@ -232,8 +227,7 @@ class Draws(_Rows):
 
     def _typed(self, method: str, operands: Sequence[Any], size, dtype, out, options=()):
         """Return floats of a precision, written into `out` if that is given."""
-        dtype = np.dtype(dtype)
-        if dtype not in (np.float32, np.float64):
+        if (dtype := np.dtype(dtype)) not in (np.float32, np.float64):
             raise DTypeError(method, f"numbers of {dtype} are not drawn", "draw float64 or float32", user_line())
         if size is None and out is not None:
             size = sizes(out)

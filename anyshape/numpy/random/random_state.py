@@ -83,9 +83,7 @@ class TracedRandomState(Draws, np.random.RandomState):
 
     # -- vectors and positions
 
-    def multivariate_normal(
-        self, mean: Any, cov: Any, size: Any = None, check_valid: str = "warn", tol: float = 1e-8
-    ) -> Any:
+    def multivariate_normal(self, mean, cov, size=None, check_valid: str = "warn", tol: float = 1e-8) -> Any:
         z, mean, cov = self._normal_rows(mean, cov, size, check_valid, check_valid, tol)
         _, squares, rows = svd(cov)
         return mean + z @ (np.sqrt(squares)[:, None] * rows)
@@ -136,18 +134,14 @@ class TracedGenerator(Draws, np.random.Generator):
     def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         return self._typed("standard_normal", (), size, dtype, out)
 
-    def standard_exponential(
-        self, size: Any = None, dtype: Any = np.float64, method: str = "zig", out: Any = None
-    ) -> Any:
+    def standard_exponential(self, size=None, dtype=np.float64, method: str = "zig", out=None) -> Any:
         options = (("method", choice_of("standard_exponential", "method", method, ("zig", "inv"))),)
         return self._typed("standard_exponential", (), size, dtype, out, options)
 
     def standard_gamma(self, shape: Any, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         return self._typed("standard_gamma", [parameter("standard_gamma", "shape", shape)], size, dtype, out)
 
-    def integers(
-        self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
-    ) -> Any:
+    def integers(self, low, high=None, size=None, dtype=np.int64, endpoint: bool = False) -> Any:
         if high is None:
             low, high = 0, low
         kind = dtype if dtype in (bool, int) else np.generic
@@ -156,9 +150,7 @@ class TracedGenerator(Draws, np.random.Generator):
         options = (("endpoint", flag_of("integers", "endpoint", endpoint)),)
         return self._numbers("integers", bounds, size, number_dtype(dtype, "integers"), kind, options)
 
-    def multivariate_hypergeometric(
-        self, colors: Any, nsample: Any, size: Any = None, method: str = "marginals"
-    ) -> Any:
+    def multivariate_hypergeometric(self, colors, nsample, size=None, method: str = "marginals") -> Any:
         name = "multivariate_hypergeometric"
         colors, count = integer_parameter(name, "colors", colors, INT), integer_parameter(name, "nsample", nsample, INT)
         if len(sizes(colors)) != 1:
@@ -177,9 +169,7 @@ class TracedGenerator(Draws, np.random.Generator):
 
     # -- positions
 
-    def choice(
-        self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0, shuffle: bool = True
-    ) -> Any:
+    def choice(self, a, size=None, replace: bool = True, p=None, axis: int = 0, shuffle: bool = True) -> Any:
         options = (
             ("replace", flag_of("choice", "replace", replace)),
             ("shuffle", flag_of("choice", "shuffle", shuffle)),
@@ -330,8 +320,7 @@ def of_global(name: str, method: str) -> Any:
     function = getattr(np.random, name)
 
     def draw(*args, **kwargs):
-        builder = active()
-        if builder is None:
+        if (builder := active()) is None:
             return function(*args, **kwargs)
         return getattr(traced_form(np.random.mtrand._rand, builder), method)(*args, **kwargs)
 

@@ -31,8 +31,7 @@ from anyshape.support.true_types import has_type
 
 def decided(size: Any, dtype: type, asked: str, error: DataDependentSizeError) -> bool | int:
     """Return a run-time size as Python decides on its value in this call; raise the error where calls have none."""
-    builder = active()
-    if builder is None or builder.answer is None:
+    if (builder := active()) is None or builder.answer is None:
         raise unhidden(error)
     owners = [owner for v in variables(size.expr) if (owner := builder.dim_owner(v)) is not None]
     with resume(max(owners, key=lambda owner: owner.depth, default=builder)):  # a body of a loop has no values

@@ -61,8 +61,7 @@ class Sizes(tuple[Any, ...]):
         kind = np.dtype(stated.get("dtype", _WIDE))
         if not (stated.keys() <= {"axis", "dtype"} and is_shape(self, options["axis"]) and kind.kind in "iufc"):
             return function(tuple(self), **options)
-        total = reduce_sizes(ufunc, self)
-        if not isinstance(total, SymDim):
+        if not isinstance(total := reduce_sizes(ufunc, self), SymDim):
             return kind.type(total)
         return SymDim(total.expr, total.scope, kind) if kind.kind in "iu" else convert(total.as_array(), kind)
 

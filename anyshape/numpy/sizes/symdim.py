@@ -12,15 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.errors import DataDependentSizeError, SpecError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import (
-    Traced,
-    active,
-    active_builders,
-    decide_by_sizes,
-    record_refusal,
-    unhidden,
-    user_line,
-)
+from anyshape.graph.ir import builder
 from anyshape.graph.prover.constraints import Claim, at_least, equal
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.sizes import expr
@@ -88,14 +80,14 @@ class Integer(SymbolicSize):
     def _in_program(self) -> bool:
         """Return whether it is a size of a program, which stands for an integer."""
         scope = self.scope
-        return scope.closed or scope.hints is not None or any(b.scope is scope for b in active_builders())
+        return scope.closed or scope.hints is not None or any(b.scope is scope for b in builder.active_builders())
 
     def _require_program(self) -> None:
         """Refuse a size of a specification, which has no value."""
-        if active() is None and not self.scope.closed:
+        if builder.active() is None and not self.scope.closed:
             problem = f"the size {self} has a value in a program only"
             advice = "use it in a function that is traced, or give it a value: shape.evaluate(n=3)"
-            raise UnsupportedFunctionError("size", problem, advice, user_line())
+            raise UnsupportedFunctionError("size", problem, advice, builder.user_line())
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute that a NumPy integer has and a Python int has not: shape, dtype, astype and so on.
@@ -117,11 +109,11 @@ class Integer(SymbolicSize):
 
         NumPy's queries of shape and class need no value. Functions without a counterpart need it, as for a size.
         """
-        if any(issubclass(t, Traced) for t in types):
+        if any(issubclass(t, builder.Traced) for t in types):
             return NotImplemented
         if function in QUESTIONS:
             return QUESTIONS[function](*args, **kwargs)
-        if active() is None or not self._in_program():
+        if builder.active() is None or not self._in_program():
             return function._implementation(*args, **kwargs)
         return self.as_array().__array_function__(function, types, args, kwargs)
 
@@ -136,14 +128,13 @@ QUESTIONS: dict[Any, Callable[..., Any]] = {
 }
 
 
-_NUMBERS = (float, complex, np.generic, np.ndarray, Traced)
+_NUMBERS = (float, complex, np.generic, np.ndarray, builder.Traced)
 _WIDE = np.dtype(np.int64)
 
 
 def symdim(size: Size, scope: Scope, numpy_dtype: Any = None) -> Any:
     """Return a size for users: an int where its value is known, else a SymDim."""
-    known = scope.normal(size)
-    if has_type(known, int):
+    if has_type(known := scope.normal(size), int):
         return known if numpy_dtype is None else numpy_dtype.type(known)
     return SymDim(known, scope, numpy_dtype)
 
@@ -160,8 +151,7 @@ def _combined(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any]
         if combine in _DIVISIONS:
             check_divisor(a, b)
         return python(_as_array(a), _as_array(b))
-    dtype = joint_dtype(a, b)
-    if dtype is not None and dtype.kind not in "iu":
+    if (dtype := joint_dtype(a, b)) is not None and dtype.kind not in "iu":
         return python(_as_array(a), _as_array(b))  # int64 and uint64 promote to float64
     if not isinstance(a, SymbolicSize) and not isinstance(b, SymbolicSize):
         return python(a, b)
@@ -179,10 +169,7 @@ def _arithmetic(combine: Callable[[Size, Size], Size], python: Callable[[Any, An
     def forward(self: SymDim, other):
         return _combined(combine, python, self, other)
 
-    def backward(self: SymDim, other):
-        return _combined(combine, python, other, self)
-
-    return forward, backward
+    return forward, lambda self, other: _combined(combine, python, other, self)
 
 
 Operator: TypeAlias = Callable[..., Any]
@@ -196,10 +183,8 @@ def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims,
     """
 
     def compare(self: SymDim, other):
-        if has_type(other, INEXACT):
-            other = as_int(other, whole)
-            if has_type(other, (float, np.floating)):
-                return python(0, other)  # all ints compare alike with it
+        if has_type(other, INEXACT) and has_type(other := as_int(other, whole), (float, np.floating)):
+            return python(0, other)  # all ints compare alike with it
         mine, size = known_size(self), known_size(other)
         if size is None:
             return NotImplemented
@@ -216,10 +201,7 @@ def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Operator, Operator]:
     def forward(self: SymDim, other):
         return of_bits(python, self, other)
 
-    def backward(self: SymDim, other):
-        return of_bits(python, other, self)
-
-    return forward, backward
+    return forward, lambda self, other: of_bits(python, other, self)
 
 
 class SymDim(Integer):
@@ -263,11 +245,11 @@ class SymDim(Integer):
 
     def __index__(self) -> int:
         try:
-            return self.scope.value(self.expr, user_line())
+            return self.scope.value(self.expr, builder.user_line())
         except DataDependentSizeError as error:
             return int(python_values.decided(self, int, "int()", error))
         except TypeError as error:
-            record_refusal(self, unhidden(error))
+            builder.record_refusal(self, builder.unhidden(error))
             raise
 
     __int__: Operator = __index__
@@ -333,10 +315,8 @@ class SymDim(Integer):
         return np.asarray(self.__index__(), wanted, **kwargs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method == "__call__" and not kwargs:
-            result = _apply_to_sizes(ufunc, inputs)
-            if result is not None:
-                return result
+        if method == "__call__" and not kwargs and (result := _apply_to_sizes(ufunc, inputs)) is not None:
+            return result
         if method == "reduce" and ufunc in _REDUCTIONS and all(v is None for v in kwargs.values()):
             return as_numpy_operands(inputs)[0]
         return getattr(ufunc, method)(*map(_as_array, inputs), **kwargs)
@@ -422,7 +402,7 @@ class SizeComparison(SymDim):
 
     def __bool__(self) -> bool:
         try:
-            return decide_by_sizes(self.scope, self.claim)
+            return builder.decide_by_sizes(self.scope, self.claim)
         except DataDependentSizeError as error:
             return bool(python_values.decided(self, bool, "bool()", error))
 
@@ -446,7 +426,7 @@ class SizeComparison(SymDim):
 
     def __array_function__(self, function: Any, types: Iterable[type], args: Any, kwargs: Any) -> Any:
         """Call the function with arrays of bools in place of comparisons, so that it becomes part of the program."""
-        if function in QUESTIONS or not self._in_program() or any(issubclass(t, Traced) for t in types):
+        if function in QUESTIONS or not self._in_program() or any(issubclass(t, builder.Traced) for t in types):
             return super().__array_function__(function, types, args, kwargs)
         return function(*_with_arrays(args), **{name: _with_arrays(value) for name, value in kwargs.items()})
 
@@ -464,8 +444,7 @@ class SizeComparison(SymDim):
 
 def compared(claim: Claim, scope: Scope) -> Any:
     """Return the answer to a claim where it is proved or refuted, else the comparison as a value."""
-    known = scope.known(claim, user_line)
-    if known is not None:
+    if (known := scope.known(claim, builder.user_line)) is not None:
         return known
     return SizeComparison(claim, scope) if scope.branch_rule is None else scope.branch_rule(claim)
 
@@ -538,7 +517,7 @@ def min_dim(*sizes: Any) -> Any:
 def _extreme(name: str, sizes: Sequence[Any], combine: Callable[..., Size], beats: Callable[..., Claim]):
     """Return the extreme of sizes, leaving out sizes that another one is known to beat."""
     check_sizes(name, sizes)
-    if any(isinstance(x, Traced) for x in sizes):
+    if any(isinstance(x, builder.Traced) for x in sizes):
         return functools.reduce(EXTREMES[name], map(_as_array, sizes))
     if not any(isinstance(x, SymbolicSize) for x in sizes):
         return symdim(combine(*[int(x) for x in sizes]), Scope(), joint_dtype(*sizes))
@@ -560,7 +539,7 @@ def _python_number(x):
     if isinstance(x, SymDim):
         return x
     kind = getattr(x, "dtype", np.result_type(x) if has_type(x, (bool, int, float)) else None)
-    if kind is None or kind.kind not in "biuf" or isinstance(x, Traced) or np.ndim(x):
+    if kind is None or kind.kind not in "biuf" or isinstance(x, builder.Traced) or np.ndim(x):
         return None
     return float(x) if kind.kind == "f" else int(x)
 

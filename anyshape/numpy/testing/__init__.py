@@ -61,9 +61,7 @@ def assert_allclose(
 
 
 @falls_through(numpy_testing)
-def assert_array_equal(
-    actual: Any, desired: Any, err_msg: Any = "", verbose: bool = True, *, strict: bool = False
-) -> None:
+def assert_array_equal(actual, desired, err_msg="", verbose: bool = True, *, strict: bool = False) -> None:
     """Check that arrays are equal when the program runs; NaN equals NaN."""
     _compare("assert_array_equal", lambda x, y: _or_nan(el.equal(x, y), x, y), actual, desired, err_msg, strict)
 
@@ -101,8 +99,6 @@ def assert_almost_equal(actual: Any, desired: Any, decimal: Any = 7, err_msg: An
 
 
 @falls_through(numpy_testing)
-def assert_array_almost_equal(
-    actual: Any, desired: Any, decimal: Any = 6, err_msg: Any = "", verbose: bool = True
-) -> None:
+def assert_array_almost_equal(actual, desired, decimal=6, err_msg="", verbose: bool = True) -> None:
     """Check that arrays agree to a number of decimals when the program runs."""
     _to_decimals("assert_array_almost_equal", actual, desired, decimal, err_msg)

@@ -127,8 +127,7 @@ def apply(op: Op, *inputs: Operand, sources: Sequence[Traced] = (), **params: An
 
 
 def _apply(op: Op, inputs: Sequence[Any], sources: Sequence[Traced], params: Mapping[str, Any]) -> tuple[Any, ...]:
-    builder = choose_builder(inputs, sources)
-    if builder is None:
+    if (builder := choose_builder(inputs, sources)) is None:
         return _run_now(op, inputs, params)
     if builder.draw_order is not None and any(isinstance(x, Traced) and is_generator(x.value) for x in inputs):
         builder = home() or builder  # in the order of the program, whichever graph the generator belongs to
@@ -196,14 +195,12 @@ class _Localiser:
             return tuple([self.convert(s) for s in size])
         if not isinstance(size, DimExpr):
             return size
-        axis = self.axis_of_size.get(size)
-        if axis is not None:
+        if (axis := self.axis_of_size.get(size)) is not None:
             return axis
         return substitute_leaves(size, lambda atom: self._variable(atom) if isinstance(atom, DimVar) else None)
 
     def _variable(self, variable: DimVar) -> Size:
-        axis = self.axis_of_size.get(expr.from_atom(variable))
-        if axis is not None:
+        if (axis := self.axis_of_size.get(expr.from_atom(variable))) is not None:
             return axis
         owner = self.builder.dim_owner(variable) if self.builder is not None else None
         if owner is None:

@@ -46,8 +46,7 @@ def problem(node: Node) -> str:
 
 def claims(node: Node, scope: Scope) -> list[Claim]:
     """Return the claims on sizes that the kernel of a node relies on and its shape rule does not make."""
-    declared = DEFINITIONS[node.op].claims
-    if declared is None:
+    if (declared := DEFINITIONS[node.op].claims) is None:
         return []
     context = ShapeGuardContext(scope, node.op.name, node.where, [v.meta for v in node.operands])
     return declared(context, node, {name: context.bind(param, field=name) for name, param in node.params})
@@ -89,8 +88,7 @@ def _result_dtypes(
     op: Op, operands: tuple[tuple[np.dtype, int], ...], params: tuple[tuple[str, _Exact], ...]
 ) -> tuple[np.dtype, ...] | None:
     """Return the dtypes that a kernel gives: () if it rejects the operands, None where one element cannot tell."""
-    probe = DEFINITIONS[op].probe
-    if probe is None:
+    if (probe := DEFINITIONS[op].probe) is None:
         return None
     arrays = [probe((1,) * rank, dtype) for dtype, rank in operands]
     try:

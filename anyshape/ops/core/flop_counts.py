@@ -62,8 +62,7 @@ class CeilLog2(DimVar):
     of: DimExpr
 
     def __new__(cls, of: DimExpr) -> CeilLog2:
-        known = cls._made.get(of)
-        if known is not None:
+        if (known := cls._made.get(of)) is not None:
             return known
         self = cast(CeilLog2, super().__new__(cls, f"ceil_log2({of})"))
         self.of = of
@@ -147,13 +146,11 @@ def _shapes_in(graph: Graph, shapes: Sequence[Shape]) -> Callable[[Value], Shape
     """Return the function that bounds the shape of a value of a subgraph, for operands of these shapes."""
     sizes: dict[Leaf, ShapeExtent] = {}
     for source in graph.dims:
-        axis = expr.as_atom(source.size)
-        if isinstance(axis, InputAxis):
+        if isinstance(axis := expr.as_atom(source.size), InputAxis):
             sizes[source.variable] = Exact(shapes[axis.operand][axis.axis])
 
     def bound(extent: ShapeExtent) -> Size:
-        known = project(project(extent, graph.runtime_bounds.get), sizes.get)
-        if isinstance(known, Unknown):
+        if isinstance(known := project(project(extent, graph.runtime_bounds.get), sizes.get), Unknown):
             raise UnknownSizeError
         return known.size
 

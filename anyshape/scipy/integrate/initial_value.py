@@ -105,13 +105,11 @@ _OPTIONS = {
 
 def _settings(name: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a call with their defaults."""
-    unknown = set(options) - set(_OPTIONS)
-    if unknown:
+    if unknown := set(options) - set(_OPTIONS):
         raise ArgumentError(name, f"option {min(unknown)!r}", "is not available for traced functions", "leave it out")
     settings = {**_OPTIONS, **options}
     for option, holds in (("first_step", np.greater), ("max_step", np.greater), ("atol", np.greater_equal)):
-        value = settings[option]
-        if value is not None and not is_traced(value) and not np.all(holds(value, 0)):
+        if (value := settings[option]) is not None and not is_traced(value) and not np.all(holds(value, 0)):
             raise ArgumentError(name, f"{option}={value!r}", "is too small", "pass a positive number")
     choice_of(name, "adjoint", settings["adjoint"], ("discrete", "continuous"))
     return settings
@@ -329,8 +327,7 @@ def odeint(
     if active() is None:
         named = {"rtol": rtol, "atol": atol, "h0": h0, "hmax": hmax, "tfirst": tfirst} if not positional else {}
         return scipy_integrate.odeint(func, y0, t, args, *positional, **named, **options)
-    used = [name for name, value in options.items() if value] + ["options of LSODA"] * bool(positional)
-    if used:
+    if used := [name for name, value in options.items() if value] + ["options of LSODA"] * bool(positional):
         raise refuse(f"scipy.integrate.odeint with {used[0]}")
     further = args if isinstance(args, tuple) else (args,)
     slope = (lambda t, y: func(t, y, *further)) if tfirst else (lambda t, y: func(y, t, *further))

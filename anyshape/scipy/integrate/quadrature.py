@@ -264,9 +264,7 @@ def _nested(func: Function, ranges: Sequence[Any], options: dict[str, Any], args
     return quad(value, pair[0], pair[1], **options)
 
 
-def dblquad(
-    func: Function, a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (), epsabs: Any = 1.49e-8, epsrel: Any = 1.49e-8
-) -> tuple[Any, Any]:
+def dblquad(func: Function, a, b, gfun, hfun, args=(), epsabs=1.49e-8, epsrel=1.49e-8) -> tuple[Any, Any]:
     """Return the integral of func(y, x) for x from a to b and y from gfun(x) to hfun(x), and the error by x.
 
     See `quad` for derivatives. `gfun` and `hfun` may be numbers.

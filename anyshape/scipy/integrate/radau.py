@@ -10,16 +10,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.ops.linalg import lu_factor, lu_solve
-from anyshape.scipy.integrate.runge_kutta import (
-    Problem,
-    State,
-    attached,
-    chosen,
-    first_step,
-    least_step,
-    next_time,
-    norm,
-)
+from anyshape.scipy.integrate import runge_kutta
 from anyshape.transforms.control import stop_gradient
 from anyshape.transforms.control_flow.conditionals import cond
 from anyshape.transforms.control_flow.loops import while_loop
@@ -120,11 +111,11 @@ def solved_by(factors: tuple[Any, Any, Any], b: Any) -> Any:
     return lu_solve(*factors, b[:, None])[:, 0]
 
 
-def begin(p: Problem, t: Any, y: Any, size: Any, order: int) -> tuple[Any, Any, Any]:
+def begin(p: runge_kutta.Problem, t: Any, y: Any, size: Any, order: int) -> tuple[Any, Any, Any]:
     """Return the slope and the Jacobian at the initial point, and the first step size: a size of None is chosen."""
     f = p.slope(t, y)
     free, fixed = p.detached(), tuple(map(stop_gradient, (t, y, f)))
-    size = first_step(free, fixed[0], fixed[1], fixed[2], order) if size is None else size
+    size = runge_kutta.first_step(free, fixed[0], fixed[1], fixed[2], order) if size is None else size
     return f, jacobian_of(free, fixed[0], fixed[1]), stop_gradient(xp.asarray(size, np.float64))
 
 
@@ -134,26 +125,25 @@ class Radau:
     name = "Radau"
     supports_complex = False
 
-    def start(self, p: Problem, t: Any, y: Any, size: Any) -> State:
+    def start(self, p: runge_kutta.Problem, t: Any, y: Any, size: Any) -> runge_kutta.State:
         """Return the state at the initial point; a size of None is chosen."""
         f, jacobian, size = begin(p, t, y, size, 3)
         one = xp.eye(y.shape[0])
         factors = Factors(*map(factored, (one, one.astype(np.complex128))))  # to be replaced
         flags = (factors, np.False_, np.False_, np.False_)
         control = Control(size, size, size, np.float64(1), np.False_, jacobian, np.True_, *flags)
-        stages = xp.zeros((3, y.shape[0]))
-        return State(t, y, f, t, y, stages, control, 0, 2, 1, 0)
+        return runge_kutta.State(t, y, f, t, y, xp.zeros((3, y.shape[0])), control, 0, 2, 1, 0)
 
-    def attempt(self, p: Problem, s: State) -> State:
+    def attempt(self, p: runge_kutta.Problem, s: runge_kutta.State) -> runge_kutta.State:
         """Attempt a step: return the state after it, or the same point with other factors or a smaller step size."""
         c, free = s.control, p.detached()
-        least = least_step(p, s.t)
+        least = runge_kutta.least_step(p, s.t)
         fits = (c.size <= p.max_step) & (c.size >= least)
         clipped = xp.where(c.size > p.max_step, p.max_step, xp.maximum(c.size, least))
         has_old = c.has_old & (c.rejected | fits)
         size = xp.where(c.rejected, c.size, clipped)
         failed = stop_gradient(size < least)
-        t_new = next_time(p, s.t, size)
+        t_new = runge_kutta.next_time(p, s.t, size)
         h = t_new - s.t
         inputs = (s.t, s.y, s.f, h)
         fixed = tuple([stop_gradient(x) for x in inputs])
@@ -168,18 +158,18 @@ class Radau:
         outcome = _Outcome(t, y, h, y_new, size, accepted, failed, converged, count, rate, error, factors)
         control, evaluated = self._next_control(p, c, outcome)
         values = (y_new, free.slope(t + h, y_new), z)
-        y_new, f_new, z = attached(p, self.step, values, accepted, inputs)
-        after = State(t_new, y_new, f_new, s.t, s.y, z, control, 0, 0, 0, 0)
+        y_new, f_new, z = runge_kutta.attached(p, self.step, values, accepted, inputs)
+        after = runge_kutta.State(t_new, y_new, f_new, s.t, s.y, z, control, 0, 0, 0, 0)
         ended = p.direction * (t + h - p.bound) >= 0
         before = s._replace(control=control, status=xp.where(failed, -1, s.status), nfev=0, njev=0, nlu=0)
-        state: State = chosen(accepted, after._replace(status=xp.where(ended, 1, 0)), before)
+        state: runge_kutta.State = runge_kutta.chosen(accepted, after._replace(status=xp.where(ended, 1, 0)), before)
         return state._replace(
             nfev=s.nfev + 3 * count + extra + xp.where(accepted, 1, 0),
             njev=s.njev + xp.where(evaluated, 1, 0),
             nlu=s.nlu + xp.where(c.has_factors, 0, 2),
         )
 
-    def _next_control(self, p: Problem, c: Control, o: _Outcome) -> tuple[Control, Any]:
+    def _next_control(self, p: runge_kutta.Problem, c: Control, o: _Outcome) -> tuple[Control, Any]:
         """Return the control after an attempt, and whether the Jacobian was evaluated."""
         refreshes = p.jacobian is None or callable(p.jacobian)
         recomputed = o.accepted & (o.count > 2) & (o.rate > 1e-3) & refreshes
@@ -202,7 +192,7 @@ class Radau:
         )
         return control, recomputed | refreshed
 
-    def step(self, p: Problem, values: Any, t: Any, y: Any, f: Any, h: Any) -> tuple[Any, Any, Any]:
+    def step(self, p: runge_kutta.Problem, values: Any, t: Any, y: Any, f: Any, h: Any) -> tuple[Any, Any, Any]:
         """Return the point after a step, the slope there, and the stages, as roots of the collocation equations."""
 
         def residual(z):
@@ -211,24 +201,23 @@ class Radau:
         z = custom_root(residual, values[2], lambda f, guess: guess, solve_densely)
         return y + z[2], p.slope(t + h, y + z[2]), z
 
-    def _guess(self, s: State, times):
+    def _guess(self, s: runge_kutta.State, times):
         """Return the stages by the interpolant of the last step; zeros before the first."""
         width = stop_gradient(s.t - s.t_old)
         x = (times - stop_gradient(s.t_old)) / xp.where(width == 0, 1.0, width)
-        rows = self.interpolant(None, s)
-        moved = self.interpolated(stop_gradient(rows), x[:, None])
+        moved = self.interpolated(stop_gradient(self.interpolant(None, s)), x[:, None])
         return xp.where(width == 0, 0.0, stop_gradient(s.y_old) + moved - stop_gradient(s.y))
 
-    def _error(self, p: Problem, inputs, y_new, z, factors: Factors, rejected) -> tuple[Any, Any]:
+    def _error(self, p: runge_kutta.Problem, inputs, y_new, z, factors: Factors, rejected) -> tuple[Any, Any]:
         """Return the estimate of the error, relative to the tolerance, and how often the equations were evaluated."""
         t, y, f, h = inputs
         combined = ERROR @ z / xp.where(h == 0, 1.0, h)
         scale = p.atol + xp.maximum(xp.abs(y), xp.abs(y_new)) * p.rtol
         first = solved_by(factors.real, f + combined)
-        size = xp.where(h == 0, 0.0, norm(first / scale))
+        size = xp.where(h == 0, 0.0, runge_kutta.norm(first / scale))
         again = rejected & (size > 1)
         second = cond(again, lambda: solved_by(factors.real, p.slope(t, y + first) + combined), lambda: first)
-        return xp.where(again, norm(second / scale), size), xp.where(again, 1, 0)
+        return xp.where(again, runge_kutta.norm(second / scale), size), xp.where(again, 1, 0)
 
     def _factor(self, c: Control, o: _Outcome, recomputed):
         """Return by how much the step size changes."""
@@ -244,7 +233,7 @@ class Radau:
         smaller = xp.where(smaller > MIN_FACTOR, smaller, MIN_FACTOR)  # MIN_FACTOR where the error is NaN
         return xp.where(o.accepted, larger, xp.where(o.converged, smaller, 0.5))
 
-    def interpolant(self, p: Any, s: State) -> Any:
+    def interpolant(self, p: Any, s: runge_kutta.State) -> Any:
         """Return the coefficients of the interpolant within the last step, in rows."""
         return INTERPOLANT.T @ s.stages
 
@@ -253,7 +242,7 @@ class Radau:
         return sum(rows[i] * x ** (i + 1) for i in range(3))
 
 
-def jacobian_of(p: Problem, t: Any, y: Any) -> Any:
+def jacobian_of(p: runge_kutta.Problem, t: Any, y: Any) -> Any:
     """Return the Jacobian by y: the user's, or the exact one."""
     if p.jacobian is None:
         return jacfwd(lambda y: p.slope(t, y))(y)
@@ -261,21 +250,20 @@ def jacobian_of(p: Problem, t: Any, y: Any) -> Any:
     return stop_gradient(xp.broadcast_to(matrix, (y.shape[0], y.shape[0])))
 
 
-def _slopes(p: Problem, t, y, h, z):
+def _slopes(p: runge_kutta.Problem, t, y, h, z):
     """Return the slopes at the three stages, in rows."""
     return xp.stack([p.slope(t + c * h, y + z[i]) for i, c in enumerate(NODES)])
 
 
 def solve_densely(linear: Any, right: Any) -> Any:
     """Solve linear equations of an array by their matrix."""
-    shape = right.shape
-    count = right.size
+    shape, count = right.shape, right.size
     columns = vmap(linear)(xp.reshape(xp.eye(count, dtype=right.dtype), (count, *shape)))
     return xp.reshape(xp.linalg.solve(xp.reshape(columns, (count, count)).T, xp.reshape(right, (count,))), shape)
 
 
 def newton(
-    p: Problem, iterations: int, start: Any, advance: Callable[[Any], tuple[Any, Any, Any]]
+    p: runge_kutta.Problem, iterations: int, start: Any, advance: Callable[[Any], tuple[Any, Any, Any]]
 ) -> tuple[Any, Any, Any, Any]:
     """Iterate from a start: return whether it converged, the iterations, the last iterate and the rate.
 
@@ -299,7 +287,7 @@ def newton(
     return converged, k, w, rate
 
 
-def _collocated(p: Problem, t, y, h, guess, factors: Factors) -> tuple[Any, Any, Any, Any]:
+def _collocated(p: runge_kutta.Problem, t, y, h, guess, factors: Factors) -> tuple[Any, Any, Any, Any]:
     """Solve the collocation equations: return whether it converged, the iterations, the stages and the rate."""
     inverse, scale = 1 / xp.where(h == 0, 1.0, h), p.atol + xp.abs(y) * p.rtol
 
@@ -312,7 +300,7 @@ def _collocated(p: Problem, t, y, h, guess, factors: Factors) -> tuple[Any, Any,
         )
         both = solved_by(factors.complex, pair)
         moved = xp.stack([real, xp.real(both), xp.imag(both)])
-        size = xp.sqrt(xp.mean(xp.stack([norm(row / scale) ** 2 for row in moved])))
+        size = xp.sqrt(xp.mean(xp.stack([runge_kutta.norm(row / scale) ** 2 for row in moved])))
         return moved, size, xp.all(xp.isfinite(slopes))
 
     converged, k, w, rate = newton(p, ITERATIONS, TO_EIGEN @ guess, advance)

@@ -80,8 +80,7 @@ class RungeKutta:
         size = xp.where(rejected, size, xp.where(size > p.max_step, p.max_step, xp.maximum(size, least)))
         failed = stop_gradient(size < least)
         t_new = next_time(p, s.t, size)
-        h = t_new - s.t
-        inputs = (s.t, s.y, s.f, h)
+        inputs = (s.t, s.y, s.f, t_new - s.t)
         fixed = tuple([stop_gradient(x) for x in inputs])
         values = self.step(p.detached(), None, *fixed)
         error = self._error(p, values[1], fixed[1], values[0], fixed[3])

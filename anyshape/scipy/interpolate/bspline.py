@@ -163,9 +163,7 @@ def _basis(t, v, k: int, span) -> list[Any]:
 
 
 @leaves_concrete
-def make_interp_spline(
-    x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0, check_finite: bool = True
-) -> BSpline:
+def make_interp_spline(x, y, k: int = 3, t=None, bc_type=None, axis: int = 0, check_finite: bool = True) -> BSpline:
     """Return the spline of degree k through points, with SciPy's knots and conditions at both ends.
 
     `bc_type` is "not-a-knot", "clamped", "natural", "periodic", or a pair of these and of lists of (order, value).
@@ -245,14 +243,11 @@ def _cyclic(basis: list[Any], k: int, y):
 
 def _element(values, position, count):
     """Return an element of a vector, 0 for a position that it does not have."""
-    inside = (xp.arange(count) == position).astype(float)
-    return xp.sum(inside * values)
+    return xp.sum((xp.arange(count) == position).astype(float) * values)
 
 
 @leaves_concrete
-def make_lsq_spline(
-    x: Any, y: Any, t: Any, k: int = 3, w: Any = None, axis: int = 0, check_finite: bool = True, **options: Any
-) -> BSpline:
+def make_lsq_spline(x, y, t, k: int = 3, w=None, axis: int = 0, check_finite: bool = True, **options) -> BSpline:
     """Return the spline of degree k with knots t that is nearest to points, by weighted least squares.
 
     `t` has k + 1 knots at each end too. The knots must let each B-spline reach a point, as for SciPy.
@@ -339,8 +334,7 @@ def tuple_of(spline: BSpline, ending: Any) -> tuple[Any, Any, int]:
 
 
 def _extension(name: str, ext) -> int:
-    number = _EXTENSIONS.get(ext, ext)
-    if number not in _EXTENSIONS.values():
+    if (number := _EXTENSIONS.get(ext, ext)) not in _EXTENSIONS.values():
         raise ArgumentError(name, f"ext={ext!r}", "is not a mode", f"choose one of {', '.join(_EXTENSIONS)}, or 0 to 3")
     return int(number)
 
@@ -469,17 +463,7 @@ class UnivariateSpline(FixedAttributes):
     Data may be traced with s=0. For concrete ones it is SciPy's object inside, which also has the further methods.
     """
 
-    def __init__(
-        self,
-        x: Any,
-        y: Any,
-        w: Any = None,
-        bbox: Any = (None, None),
-        k: int = 3,
-        s: Any = None,
-        ext: Any = 0,
-        check_finite: bool = False,
-    ) -> None:
+    def __init__(self, x, y, w=None, bbox=(None, None), k: int = 3, s=None, ext=0, check_finite: bool = False) -> None:
         name = type(self).__name__
         self.ext: int = _extension(name, ext)
         if check_finite:
@@ -540,16 +524,7 @@ class UnivariateSpline(FixedAttributes):
 class InterpolatedUnivariateSpline(UnivariateSpline):
     """Spline of degree k through points, whose values and derivatives are as in `UnivariateSpline`."""
 
-    def __init__(
-        self,
-        x: Any,
-        y: Any,
-        w: Any = None,
-        bbox: Any = (None, None),
-        k: int = 3,
-        ext: Any = 0,
-        check_finite: bool = False,
-    ) -> None:
+    def __init__(self, x, y, w=None, bbox=(None, None), k: int = 3, ext=0, check_finite: bool = False) -> None:
         super().__init__(x, y, w if not is_traced(x, y, w) else None, bbox, k, 0, ext, check_finite)
 
 
@@ -697,8 +672,7 @@ def bisplrep(
     tx, ty = _with_ends(tx, kx, x, xb, xe), _with_ends(ty, ky, y, yb, ye)
     first, second = _design(tx, kx, x), _design(ty, ky, y)
     design = xp.reshape(first[:, :, None] * second[:, None, :], (x.shape[0], first.shape[1] * second.shape[1]))
-    c = xp.linalg.lstsq(design * weights[:, None], z * weights)[0]
-    return [tx, ty, c, kx, ky]
+    return [tx, ty, xp.linalg.lstsq(design * weights[:, None], z * weights)[0], kx, ky]
 
 
 def _with_ends(t, k: int, x, low, high):

@@ -134,8 +134,7 @@ class Interpolant(FixedAttributes):
         primitive, (low, high) = self.antiderivative().lifted(), self.limits()
         if extrapolate != "periodic":
             return primitive.moved(b, extrapolate) - primitive.moved(a, extrapolate)
-        period = high - low
-        whole = primitive.moved(high, True) - primitive.moved(low, True)
+        period, whole = high - low, primitive.moved(high, True) - primitive.moved(low, True)
         ends = [
             xp.floor((x - low) / period) * whole + primitive.moved(low + (x - low) % period, True)
             for x in (real_floats(a), real_floats(b))
@@ -373,8 +372,7 @@ def _spline_slopes(x, y, start: tuple[int, Any], end: tuple[int, Any]):
         ]
     )
     inner = 3 * (wide[1:] * secant[:-1] + wide[:-1] * secant[1:])
-    sides = xp.concatenate([right[None], inner, -left[None]])
-    return _solved(bands, sides)
+    return _solved(bands, xp.concatenate([right[None], inner, -left[None]]))
 
 
 def _solved(bands, sides):
@@ -550,8 +548,7 @@ def _without_each(steps):
 def _lagrange(v, x, y):
     """Return the polynomial through (x, y) at a vector of points, along the first axis."""
     scale = 4.0 / xp.where(x.shape[0] > 1, xp.max(x) - xp.min(x), 4.0)  # products neither overflow nor vanish
-    own = xp.eye(x.shape[0], dtype=bool)
-    between = xp.where(own, 1.0, (x[:, None] - x[None, :]) * scale)
+    between = xp.where(xp.eye(x.shape[0], dtype=bool), 1.0, (x[:, None] - x[None, :]) * scale)
     weights = 1.0 / xp.prod(between, axis=1)
     parts = _without_each((v[:, None] - x[None, :]) * scale) * weights
     return xp.tensordot(parts, y, 1)

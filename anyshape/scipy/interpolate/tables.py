@@ -136,9 +136,7 @@ def _is_nan(fill_value) -> bool:
     return has_type(fill_value, float) and np.isnan(fill_value)
 
 
-def interpn(
-    points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
-) -> Any:
+def interpn(points, values, xi, method: str = "linear", bounds_error: bool = True, fill_value=np.nan) -> Any:
     """Return values on a rectangular grid between its points; see `RegularGridInterpolator`."""
     return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
 
@@ -335,8 +333,7 @@ class RBFInterpolator(FixedAttributes):
         monomials = self._monomials(y, y)
         count = len(self.powers)
         smoothing = xp.broadcast_to(real_floats(self.smoothing), (y.shape[0],))
-        square = self._kernel(y, y) + xp.diag(smoothing)
-        above = xp.concatenate([square, monomials], axis=1)
+        above = xp.concatenate([self._kernel(y, y) + xp.diag(smoothing), monomials], axis=1)
         below = xp.concatenate([monomials.T, xp.zeros((count, count))], axis=1)
         sides = xp.concatenate([values, xp.zeros((count, values.shape[1]))])
         coefficients = xp.linalg.solve(xp.concatenate([above, below]), sides)
@@ -445,9 +442,7 @@ class LinearNDInterpolator(_Scattered):
         return xp.where(column(outside), self.fill_value, xp.sum(column(shares) * values[corners], axis=1))
 
 
-def griddata(
-    points: Any, values: Any, xi: Any, method: str = "linear", fill_value: Any = np.nan, rescale: bool = False
-) -> Any:
+def griddata(points, values, xi, method: str = "linear", fill_value=np.nan, rescale: bool = False) -> Any:
     """Return the interpolant of scattered points at others, by `method` "nearest" or "linear"; "cubic" is concrete."""
     flat = (p for x in (points, xi) for p in (x if isinstance(x, (list, tuple)) else (x,)))
     if not is_traced(*flat, values):

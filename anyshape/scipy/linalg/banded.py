@@ -95,9 +95,7 @@ def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: A
     return product[:, 0] if right.ndim == 1 else product
 
 
-def solve_circulant(
-    c: Any, b: Any, singular: str = "raise", tol: Any = None, caxis: int = -1, baxis: int = 0, outaxis: int = 0
-) -> Any:
+def solve_circulant(c, b, singular: str = "raise", tol=None, caxis: int = -1, baxis: int = 0, outaxis: int = 0) -> Any:
     """Return x with a x = b for the circulant matrix of first column c (n,), and b of shape (n,) or (n, k).
 
     A singular matrix gives infinities or NaN. For traced arrays the other options keep their defaults.
@@ -119,9 +117,7 @@ def solve_circulant(
     return x if right.dtype.kind == "c" else xp.real(x).astype(right.dtype)
 
 
-def eigh_tridiagonal(
-    d: Any, e: Any, eigvals_only: bool = False, select: str = "a", select_range: Any = None, **options: Any
-) -> Any:
+def eigh_tridiagonal(d, e, eigvals_only: bool = False, select: str = "a", select_range=None, **options) -> Any:
     """Return the eigenvalues in ascending order, and eigenvectors, of a real symmetric tridiagonal matrix.
 
     d (n,) is its diagonal, e (n - 1,) the one beside it. `select` "i" takes the positions of `select_range`; "v" raises

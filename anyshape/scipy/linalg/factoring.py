@@ -245,9 +245,7 @@ def hessenberg(a: Any, calc_q: bool = False, overwrite_a: bool = False, check_fi
     return (h, q) if calc_q else h
 
 
-def qr_multiply(
-    a: Any, c: Any, mode: str = "right", pivoting: bool = False, conjugate: bool = False, **options: Any
-) -> Any:
+def qr_multiply(a, c, mode: str = "right", pivoting: bool = False, conjugate: bool = False, **options) -> Any:
     """Return (c q, r), or (q c, r) for mode "left", for the economic factors of a; with `pivoting` p is the last."""
     choice_of("qr_multiply", "mode", mode, ("left", "right"))
     q, *others = qr(a, mode="economic", pivoting=pivoting)
@@ -485,9 +483,7 @@ def qr_delete(
     return _factored(changed, update, check_finite, Q, R)
 
 
-def qr_update(
-    Q: Any, R: Any, u: Any, v: Any, overwrite_qruv: bool = False, check_finite: bool = True
-) -> tuple[Any, Any]:
+def qr_update(Q, R, u, v, overwrite_qruv: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
     """Return the factors of Q R + u v^H, for vectors u and v, or matrices of as many columns."""
     Q, R, u, v = _factors(Q, R, u, v)
     left, right = (x[..., None] if x.ndim == Q.ndim - 1 else x for x in (u, v))
@@ -510,8 +506,7 @@ def _rank(a, s, rcond) -> tuple[Any, Any]:
 def _orthonormal(y):
     """Return columns that span what the columns of y span, and equal them where they are orthonormal."""
     adjoint = xp.conj(y.T)
-    factor = xp.linalg.cholesky(adjoint @ y)
-    return xp.conj(solve_triangular(factor, adjoint, lower=True).T)
+    return xp.conj(solve_triangular(xp.linalg.cholesky(adjoint @ y), adjoint, lower=True).T)
 
 
 def _range(A, rcond=None):
@@ -560,8 +555,7 @@ def _completion(a) -> tuple[Any, Any]:
     lhs = xp.conj(change[:size].T)
     is_regular = xp.abs(xp.linalg.det(stop_gradient(lhs))) > 0.5
     weights = xp.linalg.solve(xp.where(is_regular, lhs, xp.eye(size)), xp.conj(q[size:].T))
-    rest = xp.eye(q.shape[0])[:, size:]
-    return rest + change @ weights, is_regular
+    return xp.eye(q.shape[0])[:, size:] + change @ weights, is_regular
 
 
 def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: bool = True) -> Any:
@@ -577,9 +571,7 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fals
     return xp.linalg.pinv(a, rtol=rtol)
 
 
-def pinvh(
-    a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False, check_finite: bool = True
-) -> Any:
+def pinvh(a, atol=None, rtol=None, lower: bool = True, return_rank: bool = False, check_finite: bool = True) -> Any:
     """Return the pseudo-inverses of Hermitian matrices, by one triangle of them; see `pinv`.
 
     Tangents count as their Hermitian part.

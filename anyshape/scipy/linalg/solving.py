@@ -115,9 +115,7 @@ def _structured(name: str, a, lower: bool, structure: str):
     return matrix if structure == "general" else from_triangle(matrix, lower, conjugate=structure != "symmetric")
 
 
-def inv(
-    a: Any, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: Any = None, lower: bool = False
-) -> Any:
+def inv(a, overwrite_a: bool = False, check_finite: bool = True, *, assume_a=None, lower: bool = False) -> Any:
     """Return the inverses of the square matrices in the last two axes.
 
     A singular matrix is NumPy's LinAlgError when the program runs. `assume_a` names the structure as in `solve`.

@@ -86,11 +86,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 def circulant(c: Any) -> Any:
     """Return the matrix whose first column is c, and whose further columns are c rotated, one step each."""
-    return _by_rows(_circulant, c)
-
-
-def _circulant(column):
-    return _toeplitz(column, xp.roll(column[::-1], 1))
+    return _by_rows(lambda column: _toeplitz(column, xp.roll(column[::-1], 1)), c)
 
 
 def companion(a: Any) -> Any:
@@ -195,8 +191,7 @@ def _fiedler_companion(a):
     row = xp.arange(scaled.shape[0] - 1)
     is_even = row % 2 == 0
     above = xp.where(is_even, xp.pad(scaled[2:], (0, 1)), 0)
-    below = xp.where(is_even, scaled[1:], row == 1)
-    middle = xp.where(row == 0, scaled[1:], 0)
+    below, middle = xp.where(is_even, scaled[1:], row == 1), xp.where(row == 0, scaled[1:], 0)
     return from_bands(xp.stack([~is_even & (row > 2), below, middle, above, is_even], axis=-1), 2)
 
 
@@ -222,8 +217,7 @@ def hadamard(n: Any, dtype: Any = int) -> Any:
     """
     check(xp.bitwise_count(xp.asarray(n, np.int64)) == 1, "hadamard: n must be a power of 2")
     row, column = _positions(n)
-    odd = xp.bitwise_count(row & column) % 2
-    return (1 - 2 * odd.astype(np.int64)).astype(dtype)
+    return (1 - 2 * (xp.bitwise_count(row & column) % 2).astype(np.int64)).astype(dtype)
 
 
 def helmert(n: Any, full: bool = False) -> Any:

@@ -22,9 +22,7 @@ from anyshape.scipy.operands.served import signed_as_in
 from anyshape.support.packages import scipy_ndimage
 
 
-def correlated(
-    x: Any, weights: Any, axes: Sequence[int], low: Sequence[Any], mode: str, cval: Any, running: bool = False
-) -> Any:
+def correlated(x, weights, axes: Sequence[int], low: Sequence[Any], mode: str, cval, running: bool = False) -> Any:
     """Return sums of products of x and of weights that move along some axes, from `low` elements before each one."""
     starts = [size_of(before) for before in low]
     if mode != "constant" or (not is_traced(cval) and cval == 0):
@@ -173,9 +171,7 @@ def gaussian_filter(input, sigma, order, output, mode, cval, truncate, radius, a
 # -- means and extremes of windows -------------------------------------------------------------------------------
 
 
-def uniform_filter1d(
-    input: Any, size: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0
-) -> Any:
+def uniform_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0) -> Any:
     """Return the means of windows of `size` elements along an axis."""
     name = "uniform_filter1d"
     dtype = ext.output_dtype(name, input, output)
@@ -300,31 +296,13 @@ def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0
     return sum(parts[1:], parts[0]) if parts else ew.convert(x, dtype)
 
 
-def gaussian_laplace(
-    input: Any,
-    sigma: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    *,
-    axes: Any = None,
-    **kwargs: Any,
-) -> Any:
+def gaussian_laplace(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **kwargs) -> Any:
     """Return the sum of second derivatives of an image smoothed by a Gaussian."""
     parts = _derivatives("gaussian_laplace", input, sigma, 2, output, mode, cval, axes, kwargs)
     return sum(parts[1:], parts[0])
 
 
-def gaussian_gradient_magnitude(
-    input: Any,
-    sigma: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    *,
-    axes: Any = None,
-    **kwargs: Any,
-) -> Any:
+def gaussian_gradient_magnitude(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **kwargs) -> Any:
     """Return the length of the gradient of an image smoothed by a Gaussian."""
     parts = _derivatives("gaussian_gradient_magnitude", input, sigma, 1, output, mode, cval, axes, kwargs)
     squares = [part * part for part in parts]

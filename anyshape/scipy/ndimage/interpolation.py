@@ -75,9 +75,7 @@ def spline_filter(input: Any, order: Any = 3, output: Any = np.float64, mode: An
 class _Image:
     """Coefficients of splines of an image, or of all images that are in the last `spatial` axes of the input."""
 
-    def __init__(
-        self, name: str, input: Any, order: Any, mode: Any, cval: Any, prefilter: Any, spatial: int | None = None
-    ) -> None:
+    def __init__(self, name: str, input, order, mode, cval, prefilter, spatial: int | None = None) -> None:
         self.order, self.cval = _order(name, order), cval
         self.mode = _MODES[choice_of(name, "mode", mode, tuple(_MODES))]
         x, self.margin = ext.image(name, input), 0

@@ -265,9 +265,7 @@ def binary_propagation(input, structure, mask, output, border_value, origin, axe
     return binary_dilation(input, structure, -1, mask, output, border_value, origin, axes=axes)
 
 
-def binary_fill_holes(
-    input: Any, structure: Any = None, output: Any = None, origin: Any = 0, *, axes: Any = None
-) -> Any:
+def binary_fill_holes(input, structure=None, output=None, origin=0, *, axes=None) -> Any:
     """Return an image with what no structure reaches from beyond the border."""
     outside = xp.asarray(input) == 0
     reached = binary_dilation(xp.zeros_like(outside), structure, -1, outside, output, 1, origin, axes=axes)

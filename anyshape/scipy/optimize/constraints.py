@@ -130,8 +130,7 @@ class Constraint:
         """Return the constraint as SciPy takes it at run time, and its function of vectors."""
         params, low, high = settings
         f = Objective(self.closed.applied, unknowns, tuple(params), derived(self.closed.applied, False))
-        source = self.source
-        if isinstance(source, dict):
+        if isinstance(source := self.source, dict):
             return {"type": source["type"].lower(), "fun": f, "jac": f.jacobian}, f
         keep = source.keep_feasible
         if hasattr(source, "A"):
@@ -169,8 +168,7 @@ def _parts(source) -> tuple[Function, Any, Any]:
 
 def _limits_of(constraint: dict[str, Any]) -> tuple[float, float]:
     """Return the limits of a constraint as a dictionary, which its type says."""
-    kind = str(constraint.get("type")).lower()
-    if kind not in _LIMITS:
+    if (kind := str(constraint.get("type")).lower()) not in _LIMITS:
         raise ArgumentError("minimize", f"a constraint of type {kind!r}", "is not known", "write 'eq' or 'ineq'")
     return _LIMITS[kind]
 
@@ -221,9 +219,7 @@ def at_limits(function: Function, x: Any, multipliers: Any, low: Any, high: Any)
     return within(flat(v), multipliers, low, high, scales(jacfwd(flat)(stop_gradient(v))))
 
 
-def multipliers_of(
-    slope: Any, v: Any, values: Any, rows: Any, limits: tuple[Any, Any], bounds: tuple[Any, Any]
-) -> np.ndarray:
+def multipliers_of(slope, v, values, rows, limits: tuple[Any, Any], bounds: tuple[Any, Any]) -> np.ndarray:
     """Return the multipliers of constraints with these values and gradients, positive at the lower of their limits.
 
     They are the ones that leave the least of the slope, by nonnegative least squares. Each is weighted by how far its
@@ -237,8 +233,7 @@ def multipliers_of(
     held = [_sides(rows / size[:, None], values / size, low, high, near)]
     held.append(_sides(np.eye(v.size), v, *bounds, near))
     fixed, gradients, slacks = (np.concatenate(parts) for parts in zip(*[h[:3] for h in held], strict=True))
-    weights = np.diag(slacks)
-    matrix = np.concatenate([gradients.T, weights])
+    matrix = np.concatenate([gradients.T, np.diag(slacks)])
     always = np.concatenate([fixed.T, np.zeros((slacks.size, len(fixed)))])
     target = np.concatenate([slope, np.zeros(slacks.size)])
     inverse = np.linalg.pinv(always)
@@ -260,8 +255,7 @@ def _sides(gradients, values, low, high, near: float) -> tuple[Any, ...]:
     """Return the gradients of equations, then of inequalities that are near, their slacks, and the positions of all."""
     is_equal = low == high
     lower = np.flatnonzero(~is_equal & (values - low < near))
-    upper = np.flatnonzero(~is_equal & (high - values < near))
-    equal = np.flatnonzero(is_equal)
+    upper, equal = np.flatnonzero(~is_equal & (high - values < near)), np.flatnonzero(is_equal)
     sides = np.concatenate([gradients[lower], -gradients[upper]])
     slacks = np.concatenate([values[lower] - low[lower], high[upper] - values[upper]])
     return gradients[equal], sides, np.maximum(slacks, 0.0), equal, lower, upper
@@ -371,8 +365,7 @@ def linear_sum_assignment(cost_matrix: Any, maximize: bool = False) -> tuple[Any
     cost = xp.asarray(cost_matrix)
     if cost.ndim != 2:
         raise ArgumentError("linear_sum_assignment", "cost_matrix", f"has {cost.ndim} axes", "pass a matrix")
-    count = min_dim(*cost.shape)
-    spec = (ShapeDtypeStruct((count,), np.int64),) * 2
+    spec = (ShapeDtypeStruct((min_dim(*cost.shape),), np.int64),) * 2
 
     def assigned(cost):
         return tuple(x.astype(np.int64) for x in scipy_optimize.linear_sum_assignment(cost, maximize))

@@ -235,8 +235,7 @@ def _between_bounds(name: str) -> Function:
             return getattr(scipy_optimize, name)(func, bounds, args=args, **options)
         if options.get("constraints"):
             raise refuse(f"scipy.optimize.{name} with constraints")
-        limits = bounds_of(bounds)
-        if limits is None:
+        if (limits := bounds_of(bounds)) is None:
             raise ArgumentError(name, "bounds", "are missing", "pass a pair for each unknown")
         count = static_int(limits[0].shape[0], name, "the number of bounds")
         return _traced_global(name, func, xp.zeros(count), limits, args, options)

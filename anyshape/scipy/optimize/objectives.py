@@ -91,8 +91,7 @@ def unpacked(v: Any, like: Any) -> Any:
 
 def packed(tree: Any) -> Any:
     """Return the elements of a tree one after the other in a vector of float64."""
-    leaves = flatten(tree)[0]
-    parts = [xp.ravel(real_floats(x)) for x in leaves]
+    parts = [xp.ravel(real_floats(x)) for x in flatten(tree)[0]]
     return xp.concatenate(parts) if parts else np.zeros(0)
 
 

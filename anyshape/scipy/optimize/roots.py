@@ -95,12 +95,8 @@ def root_scalar(f, args, method, bracket, fprime, fprime2, x0, x1, xtol, rtol, m
     def run(starts, params):
         value, slopes = memoised(closed.applied, orders, _scalar_functions)
         result = scipy_optimize.root_scalar(value, tuple(params), **slopes, **fixed, **_concrete(starts))
-        return (
-            np.float64(result.root),
-            np.bool_(result.converged),
-            np.int64(result.iterations),
-            np.int64(result.function_calls),
-        )
+        counts = np.int64(result.iterations), np.int64(result.function_calls)
+        return np.float64(result.root), np.bool_(result.converged), *counts
 
     def call(_, guess):
         specs = [ShapeDtypeStruct((), kind) for kind in (np.float64, np.bool_, np.int64, np.int64)]
@@ -225,9 +221,7 @@ def fsolve(func: Function, x0: Any, args: Any = (), fprime: Any = None, full_out
     return root(func, x0, args, options=options or None).x
 
 
-def fixed_point(
-    func: Function, x0: Any, args: Any = (), xtol: Any = 1e-8, maxiter: int = 500, method: str = "del2"
-) -> Any:
+def fixed_point(func: Function, x0, args=(), xtol=1e-8, maxiter: int = 500, method: str = "del2") -> Any:
     """Return x with func(x, *args) = x near x0, a number or an array.
 
     Inside of a trace it is the root of the difference, by `root`, with the derivative of the equation.
@@ -242,9 +236,7 @@ def fixed_point(
     return root(lambda tree: [func(tree[0], *further) - tree[0]], [xp.asarray(x0) * 1.0], tol=xtol).x[0]
 
 
-def fminbound(
-    func: Function, x1: Any, x2: Any, args: Any = (), xtol: Any = 1e-5, maxfun: int = 500, **options: Any
-) -> Any:
+def fminbound(func: Function, x1, x2, args=(), xtol=1e-5, maxfun: int = 500, **options) -> Any:
     """Return a minimum of a function of a number between bounds; see `minimize_scalar`, which says more of it.
 
     >>> float(fminbound(lambda x: (x - 1.0) ** 2, 0.0, 3.0).round(6))
@@ -258,9 +250,7 @@ def fminbound(
     return minimize_scalar(func, bounds=(x1, x2), args=args, method="bounded", options=limits).x
 
 
-def brent(
-    func: Function, args: Any = (), brack: Any = None, tol: Any = 1.48e-8, full_output: Any = 0, maxiter: int = 500
-) -> Any:
+def brent(func: Function, args=(), brack=None, tol=1.48e-8, full_output=0, maxiter: int = 500) -> Any:
     """Return a minimum of a function of a number by Brent's method; see `minimize_scalar`.
 
     >>> float(brent(lambda x: (x - 1.0) ** 2).round(6))
@@ -273,9 +263,7 @@ def brent(
     return minimize_scalar(func, brack, None, args, "brent", options={"xtol": tol, "maxiter": maxiter}).x
 
 
-def golden(
-    func: Function, args: Any = (), brack: Any = None, tol: Any = 2**-26, full_output: Any = 0, maxiter: int = 5000
-) -> Any:
+def golden(func: Function, args=(), brack=None, tol=2**-26, full_output=0, maxiter: int = 5000) -> Any:
     """Return a minimum of a function of a number by golden sections; see `minimize_scalar`.
 
     >>> float(round(golden(lambda x: (x - 1.0) ** 2), 6))

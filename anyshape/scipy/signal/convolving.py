@@ -18,16 +18,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.movement import slice_axis
-from anyshape.numpy.operands.promotion import (
-    as_traced,
-    axes_of,
-    axis_of,
-    choice_of,
-    is_traced,
-    result_type,
-    sizes,
-    static_int,
-)
+from anyshape.numpy.operands import promotion
 from anyshape.ops import elementwise as ew
 from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
@@ -43,8 +34,8 @@ _MODES = ("full", "same", "valid")
 
 def _operands(name: str, in1, in2) -> tuple[Any, Any]:
     """Return two arrays of as many axes, in the dtype to which they promote."""
-    dtype = result_type(in1, in2)
-    x, w = as_traced(in1, dtype), as_traced(in2, dtype)
+    dtype = promotion.result_type(in1, in2)
+    x, w = promotion.as_traced(in1, dtype), promotion.as_traced(in2, dtype)
     ctx = context_of(name, x, w)
     if x.ndim != w.ndim:
         raise ctx.fail(f"the arrays have {x.ndim} and {w.ndim} axes", "give both the same number")
@@ -58,7 +49,7 @@ def _require_elements(name: str, x, w, mode: str, method: str) -> None:
         mode = "full"  # SciPy looks at the first element of the result of transforms
     if mode == "valid" and x.ndim > 1:
         return
-    for size in (*(() if mode == "same" else sizes(x)), *sizes(w)):
+    for size in (*(() if mode == "same" else promotion.sizes(x)), *promotion.sizes(w)):
         ctx.require(at_least(size, 1), "an array cannot be empty")
 
 
@@ -91,14 +82,14 @@ def _moved(name: str, x, w, mode: str, method: str):
     """Return sums of products of x and of w, which moves from its last elements to its first ones."""
     if mode == "valid":
         _require_one_inside(name, x, w, range(x.ndim))
-    parts = [_part(mode, n, m) for n, m in zip(sizes(x), sizes(w), strict=True)]
-    low = [expr.sub(expr.sub(m, 1), start) for m, (start, _) in zip(sizes(w), parts, strict=True)]
+    parts = [_part(mode, n, m) for n, m in zip(promotion.sizes(x), promotion.sizes(w), strict=True)]
+    low = [expr.sub(expr.sub(m, 1), start) for m, (start, _) in zip(promotion.sizes(w), parts, strict=True)]
     return wd.convolution(x, w, wd.one_by_one(low, [count for _, count in parts]), method=method)
 
 
 def _method(name: str, method, dtype: np.dtype) -> str:
     """Return how to compute: transforms round, so integers are summed."""
-    choice_of(name, "method", method, wd.METHODS)
+    promotion.choice_of(name, "method", method, wd.METHODS)
     return str(method) if dtype.kind in "fc" else "direct"
 
 
@@ -115,7 +106,7 @@ def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> An
     >>> print(grad(lambda w: signal.convolve(x, w, "valid").sum())(np.ones(2)))
     [5. 3.]
     """
-    choice_of("convolve", "mode", mode, _MODES)
+    promotion.choice_of("convolve", "mode", mode, _MODES)
     x, w = _operands("convolve", in1, in2)
     _require_elements("convolve", x, w, mode, method)
     how = _method("convolve", method, x.dtype)
@@ -126,7 +117,7 @@ def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> An
 
 def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
     """Return the sums of products of an array with the conjugates of another one, moved along it; see `convolve`."""
-    choice_of("correlate", "mode", mode, _MODES)
+    promotion.choice_of("correlate", "mode", mode, _MODES)
     x, w = _operands("correlate", in1, in2)
     _require_elements("correlate", x, w, mode, method)
     how = _method("correlate", method, x.dtype)
@@ -142,18 +133,17 @@ def _inexact(*operands) -> tuple[Any, ...]:
 
 def _transformed(name: str, in1, in2, mode, axes):
     """Return the convolution over some axes by transforms; the other axes are broadcast."""
-    choice_of(name, "mode", mode, _MODES)
+    promotion.choice_of(name, "mode", mode, _MODES)
     x, w = _inexact(*_operands(name, in1, in2))
     if not x.ndim:
         return x * w
     if is_empty(name, x, w):
         return xp.zeros(0)
-    along = axes_of(axes, x.ndim, name)
-    if not along:
+    if not (along := promotion.axes_of(axes, x.ndim, name)):
         raise ArgumentError(name, f"axes={axes!r}", "names no axis", "name one or more")
     others = [axis for axis in range(x.ndim) if axis not in along]
     common = xp.broadcast_shapes(*[tuple([v.shape[axis] for axis in others]) for v in (x, w)])
-    first = [sizes(x)[axis] for axis in others]
+    first = [promotion.sizes(x)[axis] for axis in others]
     x, w = (_batched(v, others, along, common) for v in (x, w))
     if mode == "valid":
         _require_one_inside(name, x, w, range(len(others), x.ndim), stretches=True)
@@ -165,13 +155,13 @@ def _transformed(name: str, in1, in2, mode, axes):
 def _in_middle(x, counts: Sequence[Size]):
     """Return so many elements from the middle of the first axes, which SciPy keeps of broadcast ones too."""
     for axis, n in enumerate(counts):
-        x = slice_axis(x, axis, expr.floordiv(expr.sub(sizes(x)[axis], n), 2), n)
+        x = slice_axis(x, axis, expr.floordiv(expr.sub(promotion.sizes(x)[axis], n), 2), n)
     return x
 
 
 def _over_last_axes(x, w, mode: str, batch: int):
     """Return the convolution by transforms over all axes but the batch axes."""
-    lengths = list(zip(sizes(x)[batch:], sizes(w)[batch:], strict=True))
+    lengths = list(zip(promotion.sizes(x)[batch:], promotion.sizes(w)[batch:], strict=True))
     parts = [_part(mode, n, m) for n, m in lengths]
     low = [expr.sub(expr.sub(m, 1), start) for (_, m), (start, _) in zip(lengths, parts, strict=True)]
     moves = wd.one_by_one(low, [count for _, count in parts])
@@ -218,7 +208,7 @@ def _beyond(boundary: str, x, window, fillvalue):
 
 def _images(name: str, in1, in2, mode) -> tuple[Any, Any, bool]:
     """Return an image and a window, and whether they changed places, as one inside of the other must be the window."""
-    choice_of(name, "mode", mode, _MODES)
+    promotion.choice_of(name, "mode", mode, _MODES)
     x, w = _operands(name, in1, in2)
     if x.ndim != 2:
         raise context_of(name, x, w).fail(f"the arrays have {x.ndim} axes and must have 2")
@@ -231,7 +221,7 @@ def _images(name: str, in1, in2, mode) -> tuple[Any, Any, bool]:
 
 def _parts_of_image(x, kernel, mode: str, is_reversed: bool) -> list[tuple[Size, Size]]:
     """Return where results start among all along each axis, and how many there are."""
-    lengths = list(zip(sizes(x), sizes(kernel), strict=True))
+    lengths = list(zip(promotion.sizes(x), promotion.sizes(kernel), strict=True))
     parts = [_part(mode, n, m) for n, m in lengths]
     if mode == "same" and not is_reversed:  # the middle of an even number of elements is right of it
         parts = [(expr.floordiv(m, 2), n) for n, m in lengths]
@@ -243,8 +233,8 @@ def _parts_of_image(x, kernel, mode: str, is_reversed: bool) -> list[tuple[Size,
 def _over_image(x, kernel, mode: str, boundary: str, fillvalue, is_reversed: bool):
     """Return sums of products of an image and a kernel, with what lies beyond its ends."""
     parts = _parts_of_image(x, kernel, mode, is_reversed)
-    low = [expr.sub(expr.sub(m, 1), start) for m, (start, _) in zip(sizes(kernel), parts, strict=True)]
-    if mode != "valid" and (boundary != "constant" or is_traced(fillvalue) or fillvalue != 0):
+    low = [expr.sub(expr.sub(m, 1), start) for m, (start, _) in zip(promotion.sizes(kernel), parts, strict=True)]
+    if mode != "valid" and (boundary != "constant" or promotion.is_traced(fillvalue) or fillvalue != 0):
         for image in (x, kernel) if boundary != "constant" else (kernel,):
             require_elements("convolve2d", image)
         x = _beyond(boundary, x, kernel, fillvalue)
@@ -258,14 +248,14 @@ def convolve2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", f
     `boundary` tells what lies beyond the ends of `in1`: "fill" for `fillvalue`, "wrap" for its other end, and "symm"
     for its mirror image.
     """
-    how = _BOUNDARIES[choice_of("convolve2d", "boundary", boundary, tuple(_BOUNDARIES))]
+    how = _BOUNDARIES[promotion.choice_of("convolve2d", "boundary", boundary, tuple(_BOUNDARIES))]
     x, w, _ = _images("convolve2d", in1, in2, mode)
     return _over_image(x, mv.rev(w, (0, 1)), mode, how, fillvalue, is_reversed=True)
 
 
 def correlate2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0) -> Any:
     """Return the correlation of two matrices; see `convolve2d`."""
-    how = _BOUNDARIES[choice_of("correlate2d", "boundary", boundary, tuple(_BOUNDARIES))]
+    how = _BOUNDARIES[promotion.choice_of("correlate2d", "boundary", boundary, tuple(_BOUNDARIES))]
     x, w, swaps = _images("correlate2d", in1, in2, mode)
     out = _over_image(x, ew.conj(w) if w.dtype.kind == "c" else w, mode, how, fillvalue, is_reversed=False)
     return mv.rev(out, (0, 1)) if swaps else out
@@ -276,15 +266,15 @@ def upfirdn(h: Any, x: Any, up: Any = 1, down: Any = 1, axis: Any = -1, mode: st
 
     For traced arrays zeros are beyond the ends.
     """
-    if mode != "constant" or is_traced(cval) or cval != 0:
+    if mode != "constant" or promotion.is_traced(cval) or cval != 0:
         raise ArgumentError("upfirdn", f"mode={mode!r}", "is not available for traced arrays", "extend x with np.pad")
-    up, down = static_int(up, "upfirdn", "up"), static_int(down, "upfirdn", "down")
+    up, down = promotion.static_int(up, "upfirdn", "up"), promotion.static_int(down, "upfirdn", "down")
     if min(up, down) < 1:
         raise ArgumentError("upfirdn", f"up={up}, down={down}", "is below 1", "pass factors of at least 1")
-    dtype = result_type(h, x, np.float32)
+    dtype = promotion.result_type(h, x, np.float32)
     dtype = dtype if dtype.kind in "fc" else np.dtype(np.float64)
-    row, array = as_traced(h, dtype), as_traced(x, dtype)
-    along = axis_of(axis, array.ndim, "upfirdn")
+    row, array = promotion.as_traced(h, dtype), promotion.as_traced(x, dtype)
+    along = promotion.axis_of(axis, array.ndim, "upfirdn")
     return xp.moveaxis(ex.upfirdn(mv.move_axes(array, (along,), (array.ndim - 1,)), row, up, down), -1, along)
 
 
@@ -298,22 +288,24 @@ def resample_poly(x, up, down, axis, window, padtype, cval) -> Any:
     `padtype` says what is beyond the ends: zeros, or the mean, median, minimum or maximum.
     """
     name = "resample_poly"
-    choice_of(name, "padtype", padtype, ("constant", *_BACKGROUNDS))
+    promotion.choice_of(name, "padtype", padtype, ("constant", *_BACKGROUNDS))
     if cval is not None:
         raise ArgumentError(name, "cval", "is not available for traced arrays", "leave it out")
     x = xp.asarray(x)
     x = x if x.dtype.kind in "fc" else x.astype(np.float64)
-    up, down = static_int(up, name, "up"), static_int(down, name, "down")
+    up, down = promotion.static_int(up, name, "up"), promotion.static_int(down, name, "down")
     common = math.gcd(up, down)
     up, down = up // common, down // common
     if up == down == 1:
         return x
     h, half = _lowpass(window, up, down, x.dtype)
-    along = axis_of(axis, x.ndim, name)
+    along = promotion.axis_of(axis, x.ndim, name)
     lines = xp.moveaxis(x, along, -1)
     before = down - half % down
     skipped = (half + before) // down
-    after = max(up + half - static_int(h.shape[0], name, "the length of the filter"), 0)  # or results would be too few
+    after = max(
+        up + half - promotion.static_int(h.shape[0], name, "the length of the filter"), 0
+    )  # or results would be too few
     h = xp.concatenate([np.zeros(before, h.dtype), h * up, np.zeros(after, h.dtype)])
     wanted = -(-lines.shape[-1] * up // down)
     background = _BACKGROUNDS[padtype](lines, axis=-1, keepdims=True) if padtype in _BACKGROUNDS else None
@@ -328,22 +320,22 @@ def _lowpass(window, up: int, down: int, dtype: np.dtype) -> tuple[Any, int]:
         half = 10 * max(up, down)
         return scipy_signal.firwin(2 * half + 1, 1.0 / max(up, down), window=window).astype(dtype), half
     h = xp.asarray(window)
-    return h, (static_int(h.shape[0], "resample_poly", "the length of the filter") - 1) // 2
+    return h, (promotion.static_int(h.shape[0], "resample_poly", "the length of the filter") - 1) // 2
 
 
 def decimate(x: Any, q: Any, n: Any = None, ftype: str = "iir", axis: Any = -1, zero_phase: bool = True) -> Any:
     """Return every q-th sample after a low-pass filter of order n: Chebyshev's, or a finite one for "fir"."""
-    choice_of("decimate", "ftype", ftype, ("iir", "fir"))
+    promotion.choice_of("decimate", "ftype", ftype, ("iir", "fir"))
     x = xp.asarray(x)
     dtype = x.dtype if x.dtype.kind in "fc" and x.dtype != np.float16 else np.dtype(np.float64)
-    q, along = static_int(q, "decimate", "q"), axis_of(axis, x.ndim, "decimate")
+    q, along = promotion.static_int(q, "decimate", "q"), promotion.axis_of(axis, x.ndim, "decimate")
     lines = xp.moveaxis(x, along, -1)
     if ftype == "iir":
-        order = 8 if n is None else static_int(n, "decimate", "n")
+        order = 8 if n is None else promotion.static_int(n, "decimate", "n")
         sections = scipy_signal.cheby1(order, 0.05, 0.8 / q, output="sos").astype(dtype)
         y = (sosfiltfilt if zero_phase else sosfilt)(sections, lines)[..., ::q]
     else:
-        order = 20 * q if n is None else static_int(n, "decimate", "n")
+        order = 20 * q if n is None else promotion.static_int(n, "decimate", "n")
         b = scipy_signal.firwin(order + 1, 1.0 / q, window="hamming").astype(dtype)
         if zero_phase:
             y = resample_poly(lines, 1, q, axis=-1, window=b)
@@ -395,7 +387,7 @@ def at_other_rate(spectrum: Any, num: Any, n: Any, common: Any) -> Any:
 def deconvolve(signal: Any, divisor: Any) -> tuple[Any, Any]:
     """Return the quotient and the remainder of polynomials; the quotient by a longer divisor has no elements."""
     number, by = xp.atleast_1d(signal), xp.atleast_1d(divisor)
-    context_of("deconvolve", number).require(at_least(sizes(number)[0], 1), "the signal has an element")
+    context_of("deconvolve", number).require(at_least(promotion.sizes(number)[0], 1), "the signal has an element")
     impulse = (xp.arange(xp.maximum(number.shape[0] - by.shape[0] + 1, 0)) == 0).astype(np.float64)
     quotient = lfilter(number, by, impulse)
     product = convolve(by, xp.append(quotient, np.zeros(1)), mode="full")

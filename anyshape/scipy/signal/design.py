@@ -13,16 +13,7 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes import expr
-from anyshape.numpy.operands.promotion import (
-    as_traced,
-    axis_of,
-    choice_of,
-    is_traced,
-    result_type,
-    size_of,
-    sizes,
-    static_int,
-)
+from anyshape.numpy.operands import promotion
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import real_floats, require_elements
@@ -43,10 +34,10 @@ def firwin(numtaps, cutoff, width, window, pass_zero, scale, fs) -> Any:
 
     Frequencies out of order or range are a CheckError of the run.
     """
-    passes = _PASSES[choice_of("firwin", "pass_zero", pass_zero, tuple(_PASSES))]
+    passes = _PASSES[promotion.choice_of("firwin", "pass_zero", pass_zero, tuple(_PASSES))]
     nyquist = 0.5 * (2 if fs is None else fs)
     edges = xp.atleast_1d(real_floats(cutoff)) / nyquist
-    count = static_int(edges.shape[0], "firwin", "the number of frequencies")
+    count = promotion.static_int(edges.shape[0], "firwin", "the number of frequencies")
     _check_bands(pass_zero, count)
     check(xp.all((edges > 0) & (edges < 1)), "firwin: frequencies are between 0 and half of the sampling rate")
     check(xp.all(edges[1:] > edges[:-1]), "firwin: frequencies increase")
@@ -80,10 +71,10 @@ def firwin2(numtaps, freq, gain, nfreqs, window, antisymmetric, fs) -> Any:
 
     Frequencies start at 0, end at half of the sampling rate and do not decrease; else the run raises a CheckError.
     """
-    taps = static_int(numtaps, "firwin2", "numtaps")
+    taps = promotion.static_int(numtaps, "firwin2", "numtaps")
     nyquist = 0.5 * (2 if fs is None else fs)
     at, gains = real_floats(freq), real_floats(gain)
-    points = 1 + 2 ** ceil(log(taps, 2)) if nfreqs is None else static_int(nfreqs, "firwin2", "nfreqs")
+    points = 1 + 2 ** ceil(log(taps, 2)) if nfreqs is None else promotion.static_int(nfreqs, "firwin2", "nfreqs")
     if nfreqs is not None and taps >= points:
         raise ArgumentError("firwin2", f"nfreqs={points}", f"is not above numtaps, {taps}", "increase it")
     check((at[0] == 0) & (at[-1] == nyquist), "firwin2: frequencies go from 0 to half of the sampling rate")
@@ -112,13 +103,13 @@ def envelope(z, bp_in, n_out, squared, residual, axis) -> Any:
 
     `bp_in` are the first bin and the one behind the last. Without a `residual` the envelope comes alone.
     """
-    choice_of("envelope", "residual", residual, ("lowpass", "all", None))
+    promotion.choice_of("envelope", "residual", residual, ("lowpass", "all", None))
     x = xp.asarray(z)
-    along = axis_of(axis, x.ndim, "envelope")
+    along = promotion.axis_of(axis, x.ndim, "envelope")
     lines = xp.moveaxis(x, along, -1)
     n, is_complex = lines.shape[-1], x.dtype.kind == "c"
     check(xp.asarray(n) > 0, "envelope: the signal has a sample")
-    low, high = (None if b is None else static_int(b, "envelope", "bp_in") for b in bp_in)
+    low, high = (None if b is None else promotion.static_int(b, "envelope", "bp_in") for b in bp_in)
     start, stop = -(n // 2) if low is None else low, (n + 1) // 2 if high is None else high
     check(
         xp.asarray((-(n // 2) <= start) & (start < stop) & (stop <= (n + 1) // 2)), "envelope: the band is inside of n"
@@ -163,7 +154,7 @@ def _frequencies(worN, whole: bool, fs, include_nyquist: bool):
     The second result says of how many roots of 1 they are the first angles, and is 0 for others.
     """
     count = 512 if worN is None else worN
-    if not is_traced(count) and np.ndim(count) == 0:
+    if not promotion.is_traced(count) and np.ndim(count) == 0:
         w = np.linspace(0, 2 * pi if whole else pi, int(count), endpoint=include_nyquist and not whole)
         return w, max(w.size if whole else 2 * (w.size - include_nyquist), 1)
     return 2 * pi * xp.atleast_1d(xp.asarray(count) * 1.0) / fs, 0
@@ -191,7 +182,7 @@ def freqz(b, a, worN, whole, plot, fs, include_nyquist) -> tuple[Any, Any]:
         raise ArgumentError("freqz", "plot", "is not called from a program", "leave it out")
     w, points = _frequencies(worN, whole, fs, include_nyquist)
     z = xp.exp(-1j * w)
-    dtype = result_type(b, a)
+    dtype = promotion.result_type(b, a)
     dtype = np.result_type(dtype, np.complex64) if dtype.kind in "fc" else np.dtype(complex)
     return w * (fs / (2 * pi)), (_polynomial(b, z, points) / _polynomial(a, z, points)).astype(dtype)
 
@@ -216,10 +207,10 @@ def sosfreqz(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
 
 def _on_spiral(x, m, chirp, start):
     """Return Bluestein's sums along the last axis; `chirp(k)` is w**(k**2 / 2), `start(k)` is a**-k."""
-    n, count = x.shape[-1], size_of(m)
+    n, count = x.shape[-1], promotion.size_of(m)
     ahead = chirp(xp.arange(xp.maximum(m, n)))
-    scaled = as_traced(x * (start(xp.arange(n)) * ahead[:n]))
-    inverse = as_traced(1 / xp.concatenate([ahead[:m][::-1], ahead[1:n]]), scaled.dtype)
+    scaled = promotion.as_traced(x * (start(xp.arange(n)) * ahead[:n]))
+    inverse = promotion.as_traced(1 / xp.concatenate([ahead[:m][::-1], ahead[1:n]]), scaled.dtype)
     moves = wd.one_by_one((expr.sub(count, 1),), (count,))
     return wd.convolution(scaled, inverse, moves, method="fft") * ahead[:m]
 
@@ -227,9 +218,9 @@ def _on_spiral(x, m, chirp, start):
 def czt(x: Any, m: Any = None, w: Any = None, a: Any = 1 + 0j, *, axis: Any = -1) -> Any:
     """Return the chirp z-transform of samples along an axis at m points a * w**-k, by default on the unit circle."""
     x = xp.asarray(x)
-    along = axis_of(axis, x.ndim, "czt")
+    along = promotion.axis_of(axis, x.ndim, "czt")
     lines = xp.moveaxis(x, along, -1)
-    context_of("czt", lines).require(at_least(sizes(lines)[-1], 1), "x has a sample along the axis")
+    context_of("czt", lines).require(at_least(promotion.sizes(lines)[-1], 1), "x has a sample along the axis")
     count = lines.shape[-1] if m is None else m
     if w is None:
         chirp = lambda k: xp.exp((-1j * pi) * (xp.mod(k**2, 2 * xp.maximum(count, 1)) / xp.maximum(count, 1)))
@@ -242,12 +233,11 @@ def czt(x: Any, m: Any = None, w: Any = None, a: Any = 1 + 0j, *, axis: Any = -1
 def zoom_fft(x: Any, fn: Any, m: Any = None, *, fs: Any = 2, endpoint: bool = False, axis: Any = -1) -> Any:
     """Return the Fourier transform of samples at m frequencies of a range: a pair, or from 0 to a number."""
     x = xp.asarray(x)
-    along = axis_of(axis, x.ndim, "zoom_fft")
+    along = promotion.axis_of(axis, x.ndim, "zoom_fft")
     lines = xp.moveaxis(x, along, -1)
     count = lines.shape[-1] if m is None else m
     low, high = (fn[0], fn[1]) if np.ndim(fn) else (0.0, fn)
-    scale = (high - low) / fs
-    step = scale / xp.asarray(count - 1 if endpoint else count)
+    step = (high - low) / fs / xp.asarray(count - 1 if endpoint else count)
     chirp = lambda k: xp.exp(-1j * pi * (k**2 * step))
     start = lambda k: xp.exp(-2j * pi * (low / fs) * k)
     return xp.moveaxis(_on_spiral(lines, count, chirp, start), -1, along)
@@ -256,13 +246,14 @@ def zoom_fft(x: Any, fn: Any, m: Any = None, *, fs: Any = 2, endpoint: bool = Fa
 # -- local extremes
 
 
-def argrelextrema(
-    data: Any, comparator: Callable[..., Any], axis: Any = 0, order: Any = 1, mode: str = "clip"
-) -> tuple[Any, ...]:
+def argrelextrema(data, comparator: Callable[..., Any], axis=0, order=1, mode: str = "clip") -> tuple[Any, ...]:
     """Return the positions of relative extremes by a function that compares; their number is a run-time size."""
-    choice_of("argrelextrema", "mode", mode, ("clip", "wrap"))
+    promotion.choice_of("argrelextrema", "mode", mode, ("clip", "wrap"))
     x = xp.asarray(data)
-    along, reach = axis_of(axis, x.ndim, "argrelextrema"), static_int(order, "argrelextrema", "order")
+    along, reach = (
+        promotion.axis_of(axis, x.ndim, "argrelextrema"),
+        promotion.static_int(order, "argrelextrema", "order"),
+    )
     if reach < 1:
         raise ArgumentError("argrelextrema", f"order={reach}", "is below 1", "pass a number of neighbours")
     n, at = x.shape[along], xp.arange(x.shape[along])
@@ -291,7 +282,7 @@ def find_peaks(x: Any, height: Any = None, threshold: Any = None, distance: Any 
     properties are left out of the dictionary.
     """
     conditions = {"height": height, "threshold": threshold, "distance": distance, **options}
-    if is_traced(*conditions.values()):
+    if promotion.is_traced(*conditions.values()):
         raise ArgumentError("find_peaks", "a condition", "is traced", "pass Python numbers")
     x = xp.asarray(x)
     if x.ndim != 1:

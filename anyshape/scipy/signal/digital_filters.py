@@ -136,8 +136,7 @@ def sos2tf(sos: Any) -> tuple[Any, Any]:
 def sos2zpk(sos: Any) -> tuple[Any, Any, Any]:
     """Return zeros, poles and gain of sections of second order, two of each for a section; see `tf2zpk`."""
     sections = _sections("sos2zpk", sos)
-    count = static_int(sections.shape[0], "sos2zpk", "the number of sections")
-    if not count:
+    if not (count := static_int(sections.shape[0], "sos2zpk", "the number of sections")):
         return np.zeros(0, complex), np.zeros(0, complex), 1.0
     rows = [tf2zpk(sections[i, :3], sections[i, 3:]) for i in range(count)]
     zeros, poles = (xp.concatenate([row[j] for row in rows]).astype(np.complex128) for j in range(2))
@@ -172,7 +171,6 @@ def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
 def _weighed(row, values, count):
     """Return the sums of values from the first on, by the coefficients from each position but the first on."""
     order = expr.sub(count, 1)
-    row = fitted(row, 1, expr.mul(2, order))
-    values = fitted(values, 0, order)
+    row, values = fitted(row, 1, expr.mul(2, order)), fitted(values, 0, order)
     at = xp.arange(values.shape[0])
     return row[at[:, None] + at] @ values.astype(np.result_type(row.dtype, values.dtype))

@@ -259,8 +259,7 @@ def _without_line(x):
     at = xp.arange(n) - (n - 1) / 2
     weight = xp.maximum((at**2).sum(), 1e-300)  # a line through one point is its value
     centred = x - x.mean(axis=-1, keepdims=True)
-    slope = (centred * at).sum(axis=-1, keepdims=True) / weight
-    return (centred - slope * at).astype(x.dtype)
+    return (centred - (centred * at).sum(axis=-1, keepdims=True) / weight * at).astype(x.dtype)
 
 
 def detrend(data: Any, axis: Any = -1, type: Any = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:

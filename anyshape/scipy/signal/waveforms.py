@@ -41,16 +41,13 @@ def correlation_lags(in1_len: Any, in2_len: Any, mode: str = "full") -> Any:
     if mode == "full":
         return lags
     if mode == "same":
-        middle = (in1_len + in2_len - 1) // 2
-        first = middle - in1_len // 2
+        first = (in1_len + in2_len - 1) // 2 - in1_len // 2
         return lags[first : first + in1_len]
     shift = in1_len - in2_len
     return xp.arange(xp.minimum(shift, 0), xp.maximum(shift, 0) + 1)
 
 
-def lombscargle(
-    x: Any, y: Any, freqs: Any, *, normalize: Any = False, weights: Any = None, floating_mean: bool = False
-) -> Any:
+def lombscargle(x, y, freqs, *, normalize=False, weights=None, floating_mean: bool = False) -> Any:
     """Return the periodogram of samples y at uneven times x, by weighted least squares at each angular frequency."""
     kind = choice_of("lombscargle", "normalize", normalize, (False, True, "power", "normalize", "amplitude"))
     x, y, freqs = (_vector("lombscargle", v, role) for v, role in ((x, "x"), (y, "y"), (freqs, "freqs")))

@@ -54,8 +54,7 @@ def spherical_kn(n: Any, z: Any, derivative: bool = False) -> Any:
 
 def _differentiated(name: str, function: Callable[..., Any], v, z, n, sign: int):
     """Return a derivative of a Bessel function by its argument, by its neighbouring orders: DLMF 10.6.7, 10.29.5."""
-    order = static_int(n, name, "n")
-    if order < 0:
+    if (order := static_int(n, name, "n")) < 0:
         raise ArgumentError(name, f"n={order}", "is negative", "pass how many times to differentiate")
     v = xp.asarray(v)  # as in SciPy, an integer makes the result float64
     terms = [sign**k * comb(order, k) * function(v - order + 2 * k, z) for k in range(order + 1)]
@@ -108,8 +107,7 @@ def diric(x: Any, n: Any) -> Any:
     below = xp.sin(x / 2)
     is_pole = xp.abs(below) < 1e-15
     regular = xp.sin(count * x / 2) / (count * xp.where(is_pole, 1.0, below))
-    turns = xp.rint(x / (2 * pi))
-    sign = xp.where((turns * (count - 1)) % 2 == 0, 1.0, -1.0)
+    sign = xp.where((xp.rint(x / (2 * pi)) * (count - 1)) % 2 == 0, 1.0, -1.0)
     return xp.where(known, xp.where(is_pole, sign, regular), np.nan)
 
 
@@ -134,12 +132,10 @@ def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
 
 def legendre_p_all(n: Any, z: Any, *, diff_n: int = 0) -> Any:
     """Return what `legendre_p` does of the degrees 0 to n, along a second axis."""
-    count = static_int(n, "legendre_p_all", "n") + 1
-    if count < 1:
+    if (count := static_int(n, "legendre_p_all", "n") + 1) < 1:
         raise ArgumentError("legendre_p_all", f"n={count - 1}", "is negative", "pass the highest degree")
     z = xp.asarray(z)
-    degrees = np.arange(count).reshape((count, *[1] * z.ndim))
-    rows = legendre_p(degrees, z, diff_n=diff_n)
+    rows = legendre_p(np.arange(count).reshape((count, *[1] * z.ndim)), z, diff_n=diff_n)
     return rows.astype(np.float32) if z.dtype == np.float32 else rows
 
 
@@ -148,8 +144,7 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
 
     They have full accuracy whatever `n_iter` is.
     """
-    count = static_int(v, "bessel_jn", "v") + 1
-    if count < 1:
+    if (count := static_int(v, "bessel_jn", "v") + 1) < 1:
         raise ArgumentError("bessel_jn", f"v={v}", "is negative", "pass the highest order")
     return xp.stack([core.jv(float(order), z) for order in range(count)])
 

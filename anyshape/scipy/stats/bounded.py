@@ -10,20 +10,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
+from anyshape.scipy.stats import powers
 from anyshape.scipy.stats.distribution import Family, Function, constant, exponential
-from anyshape.scipy.stats.powers import (
-    LOG_ROOT_2PI,
-    NODES,
-    WEIGHTS,
-    by_half,
-    expm1_ratio,
-    log1p_ratio,
-    narrow_normal,
-    normal_log_density,
-    normal_score,
-    of_beta_shares,
-    of_score,
-)
 from anyshape.scipy.stats.source import family
 from anyshape.support.true_types import has_type
 from anyshape.transforms.control import stop_gradient
@@ -31,23 +19,23 @@ from anyshape.transforms.control import stop_gradient
 johnsonsb: Family = family(
     "johnsonsb",
     log_density=lambda z, a, b: (
-        xp.log(b) - xp.log(z) - xp.log1p(-z) - LOG_ROOT_2PI - 0.5 * xp.square(a + b * sc.logit(z))
+        xp.log(b) - xp.log(z) - xp.log1p(-z) - powers.LOG_ROOT_2PI - 0.5 * xp.square(a + b * sc.logit(z))
     ),
-    **of_score(lambda z, a, b: a + b * sc.logit(z)),
-    ppf=lambda q, a, b: sc.expit((normal_score(q) - a) / b),
-    isf=lambda q, a, b: sc.expit(-(normal_score(q) + a) / b),
+    **powers.of_score(lambda z, a, b: a + b * sc.logit(z)),
+    ppf=lambda q, a, b: sc.expit((powers.normal_score(q) - a) / b),
+    isf=lambda q, a, b: sc.expit(-(powers.normal_score(q) + a) / b),
 )
 
 
 def _rdist_quantile(q, c):
     below = lambda function: lambda q: 2 * function(0.5 * c, 0.5 * c, q) - 1
-    return by_half(q, 0.5, below(sc.betaincinv), lambda q: -below(sc.betainccinv)(q))
+    return powers.by_half(q, 0.5, below(sc.betaincinv), lambda q: -below(sc.betainccinv)(q))
 
 
 rdist: Family = family(
     "rdist",
     log_density=lambda z, c: sc.xlogy(0.5 * c - 1, (1 - z) * (1 + z)) - (c - 1) * log(2) - sc.betaln(0.5 * c, 0.5 * c),
-    **of_beta_shares(lambda z, c: (0.5 * (1 + z), 0.5 * (1 - z), 0.5 * c, 0.5 * c)),
+    **powers.of_beta_shares(lambda z, c: (0.5 * (1 + z), 0.5 * (1 - z), 0.5 * c, 0.5 * c)),
     ppf=_rdist_quantile,
     isf=lambda q, c: -_rdist_quantile(q, c),
     mean=constant(0.0),
@@ -61,7 +49,7 @@ def _argus_share(z, chi):
 
 def _argus_log_density(square, chi):
     """Return the logarithm of the density by the square of z, without its factor z."""
-    scale = 3 * xp.log(chi) - LOG_ROOT_2PI - xp.log(0.5 * _argus_share(0.0, chi))
+    scale = 3 * xp.log(chi) - powers.LOG_ROOT_2PI - xp.log(0.5 * _argus_share(0.0, chi))
     return scale + 0.5 * xp.log1p(-square) - 0.5 * xp.square(chi) * (1 - square)
 
 
@@ -69,8 +57,8 @@ def _argus_small_cdf(z, chi) -> tuple[Any, Any]:
     """Return where z is small, and the probability up to it there: an integral over squares."""
     is_small = z * (1 + chi) < 0.7
     half = xp.where(is_small, 0.5 * xp.square(z), 0.0)
-    squares = half[..., None] * (1 + NODES)
-    return is_small, 0.5 * half * (xp.exp(_argus_log_density(squares, (chi + 0 * z)[..., None])) @ WEIGHTS)
+    squares = half[..., None] * (1 + powers.NODES)
+    return is_small, 0.5 * half * (xp.exp(_argus_log_density(squares, (chi + 0 * z)[..., None])) @ powers.WEIGHTS)
 
 
 def _argus_sf(z, chi):
@@ -130,7 +118,7 @@ trapezoid: Family = family(
     log_density=lambda z, c, d: _trapezoid(z, c, d, xp.log, lambda z: 0.0, xp.log) - xp.log(0.5 * (1 + d - c)),
     cdf=_trapezoid_cdf,
     logcdf=_trapezoid_logcdf,
-    sf=lambda z, c, d: by_half(
+    sf=lambda z, c, d: powers.by_half(
         z, 0.5, lambda z: 1 - _trapezoid_cdf(z, c, d), lambda z: _trapezoid_cdf(1 - z, 1 - d, 1 - c)
     ),
     ppf=_trapezoid_quantile,
@@ -148,7 +136,7 @@ def _swell(x, rate):
         return -xp.expm1(-rate * x) / rate if rate else x
     is_slow = xp.abs(rate * x) < 0.5
     fast = xp.where(is_slow, 1.0, rate)
-    return xp.where(is_slow, expm1_ratio(x, xp.where(is_slow, -rate, 0.0)), -xp.expm1(-fast * x) / fast)
+    return xp.where(is_slow, powers.expm1_ratio(x, xp.where(is_slow, -rate, 0.0)), -xp.expm1(-fast * x) / fast)
 
 
 def _length(share, rest, width, rate):
@@ -158,7 +146,7 @@ def _length(share, rest, width, rate):
         return part
     is_near = rate * part < 0.5
     far = xp.log(xp.where(is_near, 1.0, rest + share * xp.exp(-xp.maximum(rate * width, 0.0))))
-    return xp.where(is_near, log1p_ratio(xp.where(is_near, part, 0.0), -rate), -far / rate)
+    return xp.where(is_near, powers.log1p_ratio(xp.where(is_near, part, 0.0), -rate), -far / rate)
 
 
 def _between(
@@ -212,11 +200,11 @@ loguniform, reciprocal = (
 )
 bradford: Family = family(
     "bradford",
-    log_density=lambda z, c: -xp.log(log1p_ratio(1.0, c)) - xp.log1p(c * z),
+    log_density=lambda z, c: -xp.log(powers.log1p_ratio(1.0, c)) - xp.log1p(c * z),
     **_between(
-        log1p_ratio,
-        lambda z, c: log1p_ratio((1 - z) / (1 + c * z), c),
-        lambda c: log1p_ratio(1.0, c),
+        powers.log1p_ratio,
+        lambda z, c: powers.log1p_ratio((1 - z) / (1 + c * z), c),
+        lambda c: powers.log1p_ratio(1.0, c),
         lambda x, c: _swell(x, -c),
         lambda x, c: 1 - (1 + c) * _swell(x, c),
         lambda c: 0,
@@ -235,10 +223,12 @@ def _truncpareto_moment(n: int, b, c):
 
 truncpareto: Family = family(
     "truncpareto",
-    entropy=lambda b, c: xp.log(expm1_ratio(xp.log(c), -b)) - (b + 1) * (xp.log(c) / xp.expm1(b * xp.log(c)) - 1 / b),
+    entropy=lambda b, c: (
+        xp.log(powers.expm1_ratio(xp.log(c), -b)) - (b + 1) * (xp.log(c) / xp.expm1(b * xp.log(c)) - 1 / b)
+    ),
     valid=lambda b, c: (xp.abs(b) > 0) & (c > 1),
     safe=2.0,
-    log_density=lambda z, b, c: -(b + 1) * xp.log(z) - xp.log(expm1_ratio(xp.log(c), -b)),
+    log_density=lambda z, b, c: -(b + 1) * xp.log(z) - xp.log(powers.expm1_ratio(xp.log(c), -b)),
     **_between(
         lambda z, b, c: xp.log(z),
         lambda z, b, c: xp.log1p((c - z) / z),
@@ -289,7 +279,7 @@ def _normal_mass(a, b) -> tuple[Any, Any]:
     """
     right = a > 0
     low, high = xp.where(right, -b, a), xp.where(right, -a, b)
-    is_narrow, density, width = narrow_normal(a, b - a)
+    is_narrow, density, width = powers.narrow_normal(a, b - a)
     is_open = xp.isinf(low) | is_narrow  # whose infinite derivative would meet a probability of 0
     far, near = sc.log_ndtr(xp.where(is_open, -1.0, low)), sc.log_ndtr(high)
     share = xp.where(is_open, 0.0, xp.exp(far - xp.where(is_open, 0.0, near)))
@@ -330,7 +320,7 @@ def _beyond_end(q, a, b) -> tuple[Any, Any]:
     """Return whether a quantile is beside the lower end, and its distance from there, a series in q / density."""
     end = xp.where(xp.isinf(a), 0.0, a)
     logarithm, factor = _normal_mass(a, b)
-    distance = q * xp.exp(logarithm - normal_log_density(end)) * factor
+    distance = q * xp.exp(logarithm - powers.normal_log_density(end)) * factor
     is_beside = ~xp.isinf(a) & (distance * (1 + xp.abs(end)) < 1e-4)
     x, square = xp.where(is_beside, distance, 0.0), xp.square(end)
     return is_beside, x * (1 + x * (end / 2 + x * ((2 * square + 1) / 6 + x * end * (6 * square + 7) / 24)))
@@ -354,8 +344,8 @@ def _truncation(a, b) -> tuple[Any, Any, Any, Any]:
     """Return the densities of a truncated normal at its ends, and the ends times their densities."""
     mass = _log_normal_mass(a, b)
     finite_a, finite_b = xp.where(xp.isinf(a), 0.0, a), xp.where(xp.isinf(b), 0.0, b)
-    at_a = xp.where(xp.isinf(a), 0.0, xp.exp(normal_log_density(finite_a) - mass))
-    at_b = xp.where(xp.isinf(b), 0.0, xp.exp(normal_log_density(finite_b) - mass))
+    at_a = xp.where(xp.isinf(a), 0.0, xp.exp(powers.normal_log_density(finite_a) - mass))
+    at_b = xp.where(xp.isinf(b), 0.0, xp.exp(powers.normal_log_density(finite_b) - mass))
     return at_a, at_b, finite_a * at_a, finite_b * at_b
 
 
@@ -371,12 +361,12 @@ def _truncated_var(a, b):
 
 def _truncated_entropy(a, b):
     _, _, first, last = _truncation(a, b)
-    return LOG_ROOT_2PI + 0.5 + _log_normal_mass(a, b) + 0.5 * (first - last)
+    return powers.LOG_ROOT_2PI + 0.5 + _log_normal_mass(a, b) + 0.5 * (first - last)
 
 
 truncnorm: Family = family(
     "truncnorm",
-    log_density=lambda z, a, b: normal_log_density(z) - _log_normal_mass(a, b),
+    log_density=lambda z, a, b: powers.normal_log_density(z) - _log_normal_mass(a, b),
     cdf=_truncated_cdf,
     sf=lambda z, a, b: _truncated_cdf(-z, -b, -a),
     logcdf=_truncated_logcdf,
@@ -425,7 +415,7 @@ cosine: Family = family(
 semicircular: Family = family(
     "semicircular",
     "log_density density mean var",
-    **of_beta_shares(lambda z: (0.5 * (1 + z), 0.5 * (1 - z), 1.5, 1.5)),
+    **powers.of_beta_shares(lambda z: (0.5 * (1 + z), 0.5 * (1 - z), 1.5, 1.5)),
     ppf=_semicircular_quantile,
     isf=lambda q: -_semicircular_quantile(q),
 )

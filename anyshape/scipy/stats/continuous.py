@@ -10,27 +10,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
+from anyshape.scipy.stats import powers
 from anyshape.scipy.stats.distribution import Family, Function, constant, scaled
-from anyshape.scipy.stats.powers import (
-    FAR,
-    LOG_ROOT_2PI,
-    beta_quantile,
-    by_half,
-    expm1_ratio,
-    is_cusp,
-    log1p_ratio,
-    log1p_square,
-    log_angle,
-    log_expm1,
-    normal_log_density,
-    of_beta_shares,
-    of_powers,
-    of_score,
-    power_of_size,
-    series,
-    times_log,
-    weibull_logcdf,
-)
 from anyshape.scipy.stats.source import family
 from anyshape.transforms.control import stop_gradient
 
@@ -47,44 +28,39 @@ def _symmetric(cdf: Function, log_lower: Function | None = None) -> dict[str, Fu
     lower = log_lower or (lambda z, *shapes: xp.log(cdf(z, *shapes)))
 
     def logcdf(z, *shapes):
-        return by_half(z, 0.0, lambda z: lower(z, *shapes), lambda z: xp.log1p(-cdf(-z, *shapes)))
+        return powers.by_half(z, 0.0, lambda z: lower(z, *shapes), lambda z: xp.log1p(-cdf(-z, *shapes)))
 
     sf, logsf = (lambda z, *shapes, f=f: f(-z, *shapes) for f in (cdf, logcdf))
     return {"cdf": cdf, "sf": sf, "logcdf": logcdf, "logsf": logsf}
 
 
-def _cauchy_cdf(z):
-    """Return the probability up to z, accurate where it is small."""
-    return xp.arctan2(1.0, -z) / pi
-
-
 def _cauchy_quantile(q):
     """Return -1 / tan(pi q) by sines, whose derivatives do not cancel at the median."""
     below = lambda q: xp.sin(pi * (0.5 - q)) / xp.sin(pi * q)
-    return by_half(q, 0.5, lambda q: -below(q), lambda q: below(1 - q))
+    return powers.by_half(q, 0.5, lambda q: -below(q), lambda q: below(1 - q))
 
 
 cauchy: Family = family(
     "cauchy",
     "mean var entropy",
     closed_quantiles=True,
-    log_density=lambda z: -log1p_square(z) - log(pi),
-    **_symmetric(_cauchy_cdf, lambda z: log_angle(-z) - log(pi)),
+    log_density=lambda z: -powers.log1p_square(z) - log(pi),
+    **_symmetric(lambda z: xp.arctan2(1.0, -z) / pi, lambda z: powers.log_angle(-z) - log(pi)),
     ppf=_cauchy_quantile,
     isf=lambda q: -_cauchy_quantile(q),
 )
 
 
 def _laplace_cdf(z):
-    return by_half(z, 0.0, lambda z: 0.5 * xp.exp(z), lambda z: 1 - 0.5 * xp.exp(-z))
+    return powers.by_half(z, 0.0, lambda z: 0.5 * xp.exp(z), lambda z: 1 - 0.5 * xp.exp(-z))
 
 
 def _laplace_logcdf(z):
-    return by_half(z, 0.0, lambda z: z - log(2), lambda z: xp.log1p(-0.5 * xp.exp(-z)))
+    return powers.by_half(z, 0.0, lambda z: z - log(2), lambda z: xp.log1p(-0.5 * xp.exp(-z)))
 
 
 def _laplace_quantile(q):
-    return by_half(q, 0.5, lambda q: xp.log(2 * q), lambda q: -xp.log(2 * (1 - q)))
+    return powers.by_half(q, 0.5, lambda q: xp.log(2 * q), lambda q: -xp.log(2 * (1 - q)))
 
 
 laplace: Family = family(
@@ -110,7 +86,7 @@ logistic: Family = family(
 
 
 def _hypsecant_cdf(z):
-    return by_half(z, 0.0, lambda z: 2 / pi * xp.arctan(xp.exp(z)), lambda z: 1 - 2 / pi * xp.arctan(xp.exp(-z)))
+    return powers.by_half(z, 0.0, lambda z: 2 / pi * xp.arctan(xp.exp(z)), lambda z: 1 - 2 / pi * xp.arctan(xp.exp(-z)))
 
 
 hypsecant: Family = family(
@@ -124,8 +100,8 @@ hypsecant: Family = family(
 def _student_log_density(z, df):
     is_normal = xp.isinf(df)
     nu = xp.where(is_normal, 1.0, df)  # both choices are computed
-    value = -0.5 * (nu + 1) * log1p_square(z, nu) - 0.5 * xp.log(nu) - sc.betaln(0.5 * nu, 0.5)
-    return xp.where(is_normal, normal_log_density(z), value)
+    value = -0.5 * (nu + 1) * powers.log1p_square(z, nu) - 0.5 * xp.log(nu) - sc.betaln(0.5 * nu, 0.5)
+    return xp.where(is_normal, powers.normal_log_density(z), value)
 
 
 def _student_entropy(df):
@@ -138,7 +114,7 @@ def _student_entropy(df):
 
 def _student_far(z, df) -> tuple[Any, Any, Any]:
     """Return where the leading term of the lower tail serves, its logarithm, and the other points."""
-    is_far = z < -FAR * xp.sqrt(df)
+    is_far = z < -powers.FAR * xp.sqrt(df)
     distance, nu = xp.where(is_far, -z, 1.0), xp.where(is_far, df, 1.0)
     logarithm = 0.5 * nu * (xp.log(nu) - 2 * xp.log(distance)) - xp.log(nu) - sc.betaln(0.5 * nu, 0.5)
     return is_far, logarithm, xp.where(is_far, 0.0, z)
@@ -172,13 +148,13 @@ def _gennorm_power(z, beta):
 
     So the first two derivatives of the distribution function and of the quantile are right at the median.
     """
-    at_cusp = is_cusp(z, beta)
-    return xp.where(at_cusp, 0.0, power_of_size(xp.where(at_cusp, 1.0, z), beta))
+    at_cusp = powers.is_cusp(z, beta)
+    return xp.where(at_cusp, 0.0, powers.power_of_size(xp.where(at_cusp, 1.0, z), beta))
 
 
 def _third_derivative(z, beta):
     """Return zeros whose third derivative by z is infinite where the density has no finite second one."""
-    at_cusp = is_cusp(z, beta)
+    at_cusp = powers.is_cusp(z, beta)
     return xp.where(at_cusp, xp.where(at_cusp, z, 1.0) ** 2.5, 0.0)
 
 
@@ -190,11 +166,6 @@ def _gennorm_series(power, beta):
     return total
 
 
-def _gennorm_end(beta):
-    """Return a point beyond which the density is exactly 0."""
-    return stop_gradient(1000.0 ** (1 / beta))
-
-
 def _gennorm_share(z, beta, power):
     """Return 2 cdf(z) - 1 by z and the power of its size, accurate near 0."""
     is_near = power < GENNORM_NEAR
@@ -204,7 +175,7 @@ def _gennorm_share(z, beta, power):
 
 def _gennorm_cdf(z, beta):
     """Return the probability up to z, accurate where it is small, and a smooth function of beta at 0."""
-    end = _gennorm_end(beta)
+    end = stop_gradient(1000.0 ** (1 / beta))
     z = xp.clip(z, -end, end)
     is_far = z < -1
     far = sc.gammaincc(1 / beta, xp.where(is_far, -z, 1.0) ** beta)
@@ -232,14 +203,10 @@ def _gennorm_ppf(q, beta):
     return _gennorm_quantile(2 * (q - 0.5), 2 * xp.minimum(q, 1 - q), beta)
 
 
-def _gennorm_log_density(z, beta):
-    return xp.log(0.5 * beta) - sc.gammaln(1 / beta) - power_of_size(z, beta)
-
-
 gennorm: Family = family(
     "gennorm",
     "mean var entropy",
-    log_density=_gennorm_log_density,
+    log_density=lambda z, beta: xp.log(0.5 * beta) - sc.gammaln(1 / beta) - powers.power_of_size(z, beta),
     **_symmetric(_gennorm_cdf),
     ppf=_gennorm_ppf,
     isf=lambda q, beta: -_gennorm_ppf(q, beta),
@@ -258,7 +225,7 @@ _STEPS = _STEPS + 0.5 * _SKEWNORM_REACH
 
 
 def _skewnorm_log_density(z, a):
-    return log(2) + normal_log_density(z) + sc.log_ndtr(a * z)
+    return log(2) + powers.normal_log_density(z) + sc.log_ndtr(a * z)
 
 
 def _skewnorm_probability(z, a, finish: Function, finish_log: Function):
@@ -295,8 +262,10 @@ johnsonsu: Family = family(
     "johnsonsu",
     "ppf isf var",
     mean=lambda a, b: -xp.exp(0.5 / xp.square(b)) * xp.sinh(a / b),
-    log_density=lambda z, a, b: xp.log(b) - 0.5 * log1p_square(z) + normal_log_density(a + b * xp.arcsinh(z)),
-    **of_score(lambda z, a, b: a + b * xp.arcsinh(z)),
+    log_density=lambda z, a, b: (
+        xp.log(b) - 0.5 * powers.log1p_square(z) + powers.normal_log_density(a + b * xp.arcsinh(z))
+    ),
+    **powers.of_score(lambda z, a, b: a + b * xp.arcsinh(z)),
 )
 
 # -- on an interval
@@ -304,23 +273,23 @@ johnsonsu: Family = family(
 beta: Family = family(
     "beta",
     "mean var",
-    **of_beta_shares(lambda z, a, b: (z, 1 - z, a, b)),
+    **powers.of_beta_shares(lambda z, a, b: (z, 1 - z, a, b)),
     entropy=lambda a, b: (
         sc.betaln(a, b) - (a - 1) * sc.digamma(a) - (b - 1) * sc.digamma(b) + (a + b - 2) * sc.digamma(a + b)
     ),
-    **of_powers(lambda z, a, b: -sc.betaln(a, b), lambda a, b: a - 1, lambda a, b: b - 1),
-    ppf=lambda q, a, b: beta_quantile(q, a, b)[0],
-    isf=lambda q, a, b: beta_quantile(q, b, a)[1],
+    **powers.of_powers(lambda z, a, b: -sc.betaln(a, b), lambda a, b: a - 1, lambda a, b: b - 1),
+    ppf=lambda q, a, b: powers.beta_quantile(q, a, b)[0],
+    isf=lambda q, a, b: powers.beta_quantile(q, b, a)[1],
 )
 
 arcsine: Family = family(
-    "arcsine", "cdf ppf mean var entropy", **of_powers(lambda z: -log(pi), constant(-0.5), constant(-0.5))
+    "arcsine", "cdf ppf mean var entropy", **powers.of_powers(lambda z: -log(pi), constant(-0.5), constant(-0.5))
 )
 
 powerlaw: Family = family(
     "powerlaw",
     "cdf logcdf ppf mean var entropy",
-    **of_powers(lambda z, a: 0.0, lambda a: a - 1, factor=lambda a: a),
+    **powers.of_powers(lambda z, a: 0.0, lambda a: a - 1, factor=lambda a: a),
     sf=lambda z, a: -xp.expm1(a * xp.log(z)),
     isf=lambda q, a: xp.exp(xp.log1p(-q) / a),
 )
@@ -347,10 +316,6 @@ def _triang_sf(z, c):
     return xp.where(_rises(z, c), 1 - xp.square(z) / up, xp.square(1 - z) / down)
 
 
-def _triang_logcdf(z, c):
-    return _triang_log(z, 1 - z, c, 1 - c, _rises(z, c))
-
-
 def _triang_log(z, rest, c, other, rises):
     """Return the logarithm of a share of the triangle from the end where z is 0; `rest` is 1 - z and `other` 1 - c."""
     up, down = xp.where(c > 0, c, 1.0), xp.where(other > 0, other, 1.0)
@@ -369,7 +334,7 @@ triang: Family = family(
     exponent=lambda c: xp.where(c > 0, 1.0, 0.0),
     cdf=_triang_cdf,
     sf=_triang_sf,
-    logcdf=_triang_logcdf,
+    logcdf=lambda z, c: _triang_log(z, 1 - z, c, 1 - c, _rises(z, c)),
     logsf=lambda z, c: _triang_log(1 - z, z, 1 - c, c, ~_rises(z, c)),
     ppf=lambda q, c: xp.where(q < c, xp.sqrt(c * xp.minimum(q, c)), 1 - xp.sqrt((1 - c) * xp.minimum(1 - q, 1 - c))),
     isf=lambda q, c: xp.where(
@@ -392,7 +357,7 @@ ZETA = (1.6449340668482264, 1.2020569031595942, 1.0823232337111382, 1.0369277551
 def _log_gamma_ratio(c):
     """Return log(gamma(1 + c)) / c."""
     is_small = xp.abs(c) < 1e-3
-    near = series(xp.where(is_small, c, 0.0), -EULER, *((-1) ** k * z / k for k, z in enumerate(ZETA, 2)))
+    near = powers.series(xp.where(is_small, c, 0.0), -EULER, *((-1) ** k * z / k for k, z in enumerate(ZETA, 2)))
     far = xp.where(is_small, 1.0, c)
     return xp.where(is_small, near, sc.gammaln(1 + far) / far)
 
@@ -400,7 +365,7 @@ def _log_gamma_ratio(c):
 def _log_gamma_curve(c):
     """Return (log(gamma(1 + 2 c)) - 2 log(gamma(1 + c))) / c**2."""
     is_small = xp.abs(c) < 1e-3
-    near = series(xp.where(is_small, c, 0.0), *((-1) ** k * z * (2**k - 2) / k for k, z in enumerate(ZETA, 2)))
+    near = powers.series(xp.where(is_small, c, 0.0), *((-1) ** k * z * (2**k - 2) / k for k, z in enumerate(ZETA, 2)))
     far = xp.where(is_small, 1.0, c)
     return xp.where(is_small, near, (sc.gammaln(1 + 2 * far) - 2 * sc.gammaln(1 + far)) / xp.square(far))
 
@@ -417,45 +382,45 @@ def _extreme_var(c):
 
 def _reduced(z, c):
     """Return -log(-log(cdf)) of the generalised extreme value distribution."""
-    return log1p_ratio(z, -c)
+    return powers.log1p_ratio(z, -c)
 
 
 genextreme: Family = family(
     "genextreme",
     "entropy",
     open_ends=lambda c: c != 1,
-    log_density=lambda z, c: -xp.exp(-_reduced(z, c)) - times_log(1 - c, _reduced(z, c)),
+    log_density=lambda z, c: -xp.exp(-_reduced(z, c)) - powers.times_log(1 - c, _reduced(z, c)),
     logcdf=lambda z, c: -xp.exp(-_reduced(z, c)),
-    logsf=lambda z, c: weibull_logcdf(-_reduced(z, c)),
-    ppf=lambda q, c: expm1_ratio(-xp.log(-xp.log(q)), -c),
-    isf=lambda q, c: expm1_ratio(-xp.log(-xp.log1p(-q)), -c),
+    logsf=lambda z, c: powers.weibull_logcdf(-_reduced(z, c)),
+    ppf=lambda q, c: powers.expm1_ratio(-xp.log(-xp.log(q)), -c),
+    isf=lambda q, c: powers.expm1_ratio(-xp.log(-xp.log1p(-q)), -c),
     mean=lambda c: _choose(c > -1, _extreme_mean, c, NAN),
     var=lambda c: _choose(c > -0.5, _extreme_var, c, NAN),
 )
 genpareto: Family = family(
     "genpareto",
     "mean var entropy",
-    log_density=lambda z, c: -times_log(c + 1, log1p_ratio(z, c)),
-    logsf=lambda z, c: -log1p_ratio(z, c),
-    ppf=lambda q, c: expm1_ratio(-xp.log1p(-q), c),
-    isf=lambda q, c: expm1_ratio(-xp.log(q), c),
+    log_density=lambda z, c: -powers.times_log(c + 1, powers.log1p_ratio(z, c)),
+    logsf=lambda z, c: -powers.log1p_ratio(z, c),
+    ppf=lambda q, c: powers.expm1_ratio(-xp.log1p(-q), c),
+    isf=lambda q, c: powers.expm1_ratio(-xp.log(q), c),
 )
 genlogistic: Family = family(
     "genlogistic",
     "mean var entropy",
     **scaled(lambda c: c, lambda z, c: sc.log_expit(-z) - c * xp.logaddexp(0.0, -z)),
     logcdf=lambda z, c: -c * xp.logaddexp(0.0, -z),
-    ppf=lambda q, c: -log_expm1(-xp.log(q) / c),
-    isf=lambda q, c: -log_expm1(-xp.log1p(-q) / c),
+    ppf=lambda q, c: -powers.log_expm1(-xp.log(q) / c),
+    isf=lambda q, c: -powers.log_expm1(-xp.log1p(-q) / c),
 )
 genhalflogistic: Family = family(
     "genhalflogistic",
     "entropy",
-    log_density=lambda z, c: log(2) + sc.xlog1py(1 / c - 1, -c * z) - 2 * xp.log1p(xp.exp(-log1p_ratio(z, -c))),
-    cdf=lambda z, c: xp.tanh(0.5 * log1p_ratio(z, -c)),
-    logsf=lambda z, c: log(2) + sc.log_expit(-log1p_ratio(z, -c)),
-    ppf=lambda q, c: expm1_ratio(2 * xp.arctanh(q), -c),
-    isf=lambda q, c: expm1_ratio(xp.log(2 - q) - xp.log(q), -c),
+    log_density=lambda z, c: log(2) + sc.xlog1py(1 / c - 1, -c * z) - 2 * xp.log1p(xp.exp(-powers.log1p_ratio(z, -c))),
+    cdf=lambda z, c: xp.tanh(0.5 * powers.log1p_ratio(z, -c)),
+    logsf=lambda z, c: log(2) + sc.log_expit(-powers.log1p_ratio(z, -c)),
+    ppf=lambda q, c: powers.expm1_ratio(2 * xp.arctanh(q), -c),
+    isf=lambda q, c: powers.expm1_ratio(xp.log(2 - q) - xp.log(q), -c),
 )
 
 MOYAL_END = -14.0  # where exp(-exp(-z) / 2) is exactly 0, which has derivatives 0 from there on
@@ -468,7 +433,7 @@ def _moyal_root(z):
 moyal: Family = family(
     "moyal",
     "density ppf mean var",
-    log_density=lambda z: -0.5 * (z + xp.exp(-z)) - LOG_ROOT_2PI,
+    log_density=lambda z: -0.5 * (z + xp.exp(-z)) - powers.LOG_ROOT_2PI,
     cdf=lambda z: sc.erfc(_moyal_root(z)),
     sf=lambda z: sc.erf(_moyal_root(z)),
     isf=lambda q: -xp.log(2 * xp.square(sc.erfinv(q))),
@@ -480,12 +445,8 @@ NOTHING = 1e17  # 1 is nothing beside it
 
 def _exponnorm_log_tail(z, k):
     """Return the logarithm of the density times k; far below 1 / k without squares of 1 / k, which would cancel."""
-    return by_half(
-        z - 1 / k,
-        0.0,
-        lambda w: xp.log(0.5 * sc.erfcx(-sqrt(0.5) * w)) - 0.5 * xp.square(xp.where(w < 0, z, 0.0)),
-        lambda w: (0.5 / k - z) / k + sc.log_ndtr(w),
-    )
+    below = lambda w: xp.log(0.5 * sc.erfcx(-sqrt(0.5) * w)) - 0.5 * xp.square(xp.where(w < 0, z, 0.0))
+    return powers.by_half(z - 1 / k, 0.0, below, lambda w: (0.5 / k - z) / k + sc.log_ndtr(w))
 
 
 def _exponnorm_below(z, k):
@@ -494,16 +455,8 @@ def _exponnorm_below(z, k):
 
 
 def _exponnorm_cdf(z, k):
-    return by_half(
-        z,
-        0.0,
-        lambda z: 0.5 * xp.exp(-0.5 * xp.square(z)) * _exponnorm_below(z, k),
-        lambda z: sc.ndtr(z) - xp.exp(_exponnorm_log_tail(z, k)),
-    )
-
-
-def _exponnorm_sf(z, k):
-    return sc.ndtr(-z) + xp.exp(_exponnorm_log_tail(z, k))
+    below = lambda z: 0.5 * xp.exp(-0.5 * xp.square(z)) * _exponnorm_below(z, k)
+    return powers.by_half(z, 0.0, below, lambda z: sc.ndtr(z) - xp.exp(_exponnorm_log_tail(z, k)))
 
 
 exponnorm: Family = family(
@@ -511,7 +464,7 @@ exponnorm: Family = family(
     "mean var",
     log_density=lambda z, k: _exponnorm_log_tail(z, k) - xp.log(k),
     cdf=_exponnorm_cdf,
-    sf=_exponnorm_sf,
+    sf=lambda z, k: sc.ndtr(-z) + xp.exp(_exponnorm_log_tail(z, k)),
 )
 laplace_asymmetric: Family = family(
     "laplace_asymmetric",
@@ -539,19 +492,15 @@ def _skewcauchy_quantile(q, a):
 
 
 def _skewcauchy_cdf(z, a):
-    return by_half(
-        z,
-        0.0,
-        lambda z: (1 - a) / pi * xp.arctan2(1.0, -z / (1 - a)),
-        lambda z: 1 - (1 + a) / pi * xp.arctan2(1.0, z / (1 + a)),
-    )
+    below = lambda z: (1 - a) / pi * xp.arctan2(1.0, -z / (1 - a))
+    return powers.by_half(z, 0.0, below, lambda z: 1 - (1 + a) / pi * xp.arctan2(1.0, z / (1 + a)))
 
 
 skewcauchy: Family = family(
     "skewcauchy",
     "mean var",
     safe=0.5,
-    log_density=lambda z, a: -log(pi) - log1p_square(z / xp.where(z < 0, 1 - a, 1 + a)),
+    log_density=lambda z, a: -log(pi) - powers.log1p_square(z / xp.where(z < 0, 1 - a, 1 + a)),
     cdf=_skewcauchy_cdf,
     sf=lambda z, a: _skewcauchy_cdf(-z, -a),
     ppf=_skewcauchy_quantile,
@@ -573,7 +522,7 @@ def _skew_t_log_density(z, a, b):
         root = xp.sqrt(a + b + xp.square(z))
         return (a + 0.5) * xp.log(1 + z / root) + (b + 0.5) * xp.log((a + b) / (root * (root + z)))
 
-    shares = by_half(z, 0.0, lambda z: log_shares(-z, b, a), lambda z: log_shares(z, a, b))
+    shares = powers.by_half(z, 0.0, lambda z: log_shares(-z, b, a), lambda z: log_shares(z, a, b))
     return shares - (a + b - 1) * log(2) - sc.betaln(a, b) - 0.5 * xp.log(a + b)
 
 
@@ -584,9 +533,9 @@ def _skew_t_quantile(share, rest, a, b):
 jf_skew_t: Family = family(
     "jf_skew_t",
     log_density=_skew_t_log_density,
-    **of_beta_shares(_skew_t_shares),
-    ppf=lambda q, a, b: _skew_t_quantile(*beta_quantile(q, a, b), a, b),
-    isf=lambda q, a, b: _skew_t_quantile(*beta_quantile(q, b, a)[::-1], a, b),
+    **powers.of_beta_shares(_skew_t_shares),
+    ppf=lambda q, a, b: _skew_t_quantile(*powers.beta_quantile(q, a, b), a, b),
+    isf=lambda q, a, b: _skew_t_quantile(*powers.beta_quantile(q, b, a)[::-1], a, b),
 )
 
 
@@ -634,7 +583,9 @@ crystalball: Family = family("crystalball", "log_density", safe=2.0, cdf=_ball_c
 def _normal_inverse_gauss(z, a, b):
     root = xp.sqrt(1 + xp.square(z))
     above = lambda z, b: -(a - b) * z - a / (root + z)  # b z - a root, without infinite terms of both signs
-    exponent = by_half(z, 0.0, lambda z: above(-z, -b), lambda z: above(z, b)) + xp.sqrt(xp.square(a) - xp.square(b))
+    exponent = powers.by_half(z, 0.0, lambda z: above(-z, -b), lambda z: above(z, b)) + xp.sqrt(
+        xp.square(a) - xp.square(b)
+    )
     return xp.log(a / pi) + xp.log(sc.k1e(a * root)) + exponent - xp.log(root)
 
 
@@ -644,6 +595,6 @@ norminvgauss: Family = family("norminvgauss", "mean var", log_density=_normal_in
 powernorm: Family = family(
     "powernorm",
     "logsf ppf",
-    **scaled(lambda c: c, lambda z, c: -LOG_ROOT_2PI - 0.5 * z * z + (c - 1) * sc.log_ndtr(-z)),
+    **scaled(lambda c: c, lambda z, c: -powers.LOG_ROOT_2PI - 0.5 * z * z + (c - 1) * sc.log_ndtr(-z)),
     isf=lambda q, c: -sc.ndtri(q ** (1 / c)),
 )

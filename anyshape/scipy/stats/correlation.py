@@ -61,9 +61,7 @@ def _correlation(x, y, axis):
     return xp.where(count_of(x, axis) < 2, np.nan, xp.clip(xp.sum(x * y, axis=axis), -1.0, 1.0)).astype(x.dtype)
 
 
-def pearsonr(
-    x: Any, y: Any, *, alternative: str = "two-sided", method: Any = None, axis: Any = 0
-) -> SignificanceResult:
+def pearsonr(x, y, *, alternative: str = "two-sided", method=None, axis=0) -> SignificanceResult:
     """Return the correlation of samples of at least two, and the probability of one as large under independence.
 
     The probability is that of a beta distribution, exact for normal samples.

@@ -58,8 +58,7 @@ class gaussian_kde:
             raise ArgumentError("gaussian_kde", f"bw_method={bw_method!r}", "is not known", "pass 'scott', 'silverman'")
         else:
             factor = bw_method(self) if callable(bw_method) else bw_method
-        self._method = bw_method
-        self.factor = factor
+        self._method, self.factor = bw_method, factor
         centred = self.dataset - xp.sum(self.dataset * self.weights, axis=1, keepdims=True)
         unbiased = 1.0 - xp.sum(self.weights**2)
         self.covariance = (centred * self.weights) @ centred.T / unbiased * factor**2
@@ -100,8 +99,7 @@ class gaussian_kde:
 
     def evaluate(self, points: Any) -> Any:
         """Return the density at m points, a vector or d x m."""
-        concrete = self._concrete(points)
-        if concrete is not None:
+        if (concrete := self._concrete(points)) is not None:
             return concrete.evaluate(points)
         return self.weights @ xp.exp(self._logarithms(points))
 
@@ -110,8 +108,7 @@ class gaussian_kde:
 
     def logpdf(self, x: Any) -> Any:
         """Return the logarithm of the density at m points, a vector or d x m."""
-        concrete = self._concrete(x)
-        if concrete is not None:
+        if (concrete := self._concrete(x)) is not None:
             return concrete.logpdf(x)
         return xp.special.logsumexp(self._logarithms(x), axis=0, b=self.weights[:, None])
 
@@ -137,8 +134,7 @@ class gaussian_kde:
 
     def resample(self, size: Any = None, seed: Any = None) -> Any:
         """Return random points of the estimate, of a concrete dataset alone."""
-        concrete = self._concrete()
-        if concrete is None:
+        if (concrete := self._concrete()) is None:
             raise refuse("scipy.stats.gaussian_kde.resample")
         return concrete.resample(size, seed)
 

@@ -278,15 +278,13 @@ class Family:
 
     def _function(self, name: str, method: str) -> Function:
         """Return a function of the form, or one that follows from others."""
-        function = getattr(self.form, name, None)
-        if function is not None:
+        if (function := getattr(self.form, name, None)) is not None:
             return function
         pair = [f for other in _COMPLEMENTS.get(name, ()) if (f := self._without_cancellation(other)) is not None]
         if len(pair) == 2:
             return log_by_complement(*pair)
         for other, finish in _DERIVATIONS.get(name, ()):
-            source = getattr(self.form, other, None)
-            if source is not None:
+            if (source := getattr(self.form, other, None)) is not None:
                 return lambda *xs: finish(source(*xs))
         raise refuse(f"scipy.stats.{self.name}.{method}")
 

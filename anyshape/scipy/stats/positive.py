@@ -341,12 +341,8 @@ def _kappa3_rest(z, a):
 
 
 def _mielke_rest(z, k, s):
-    return by_half(
-        z,
-        1.0,
-        lambda z: sc.xlogy(k - 1, z) - (1 + k / s) * xp.log1p(z**s),
-        lambda z: -(s + 1) * xp.log(z) - (1 + k / s) * xp.log1p(z**-s),
-    )
+    near = lambda z: sc.xlogy(k - 1, z) - (1 + k / s) * xp.log1p(z**s)
+    return by_half(z, 1.0, near, lambda z: -(s + 1) * xp.log(z) - (1 + k / s) * xp.log1p(z**-s))
 
 
 def _kappa3_quantile(share, log_share, a):

@@ -40,8 +40,7 @@ def _runs(x) -> Runs:
     starts = xp.concatenate([edge, changes], axis=-1)
     ends = xp.concatenate([changes, edge], axis=-1)
     first = xp.maximum.accumulate(xp.where(starts, position, 0), axis=-1)
-    backward = xp.flip(xp.where(ends, position, n), -1)
-    last = xp.flip(xp.minimum.accumulate(backward, axis=-1), -1)
+    last = xp.flip(xp.minimum.accumulate(xp.flip(xp.where(ends, position, n), -1), axis=-1), -1)
     return Runs(samples, order, starts, first, last)
 
 
@@ -65,8 +64,7 @@ def rankdata(a: Any, method: str = "average", *, axis: Any = None, nan_policy: s
         "dense": lambda: xp.cumsum(runs.starts, axis=-1),
         "ordinal": lambda: xp.broadcast_to(xp.arange(x.shape[-1]) + 1, x.shape),
     }[method]()
-    back = xp.argsort(runs.order, axis=-1)
-    ranked = xp.take_along_axis(ranks, back, -1)
+    ranked = xp.take_along_axis(ranks, xp.argsort(runs.order, axis=-1), -1)
     if x.dtype.kind == "f":
         is_nan = xp.isnan(x)  # which is behind all numbers in order
         ranked = xp.where(is_nan if nan_policy == "omit" else xp.any(is_nan, axis=-1, keepdims=True), np.nan, ranked)

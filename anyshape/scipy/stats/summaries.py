@@ -41,9 +41,7 @@ def moment(a, order, axis, center) -> Any:
     x = floats(a)
     if np.ndim(order):
         return xp.stack([moment(x, k, axis, center=center) for k in order])
-    if center is None:
-        return _central(x, order, axis)
-    return xp.mean((x - center) ** order, axis=axis)
+    return _central(x, order, axis) if center is None else xp.mean((x - center) ** order, axis=axis)
 
 
 def describe(a: Any, axis: Any = 0, ddof: int = 1, bias: bool = True, nan_policy: str = "propagate") -> DescribeResult:
@@ -54,14 +52,9 @@ def describe(a: Any, axis: Any = 0, ddof: int = 1, bias: bool = True, nan_policy
     x = without_nan("describe", floats(a), nan_policy)
     x, axis = (xp.ravel(x), 0) if axis is None else (x, axis)
     context_of("describe", x).require(at_least(sizes(x)[axis], 1), "samples are needed")
-    return DescribeResult(
-        xp.asarray(xp.shape(x)[axis]),
-        (xp.min(x, axis=axis), xp.max(x, axis=axis)),
-        xp.mean(x, axis=axis),
-        xp.var(x, axis=axis, ddof=ddof),
-        skew(x, axis, bias),
-        kurtosis(x, axis, bias=bias),
-    )
+    count, ends = xp.asarray(xp.shape(x)[axis]), (xp.min(x, axis=axis), xp.max(x, axis=axis))
+    mean, variance = xp.mean(x, axis=axis), xp.var(x, axis=axis, ddof=ddof)
+    return DescribeResult(count, ends, mean, variance, skew(x, axis, bias), kurtosis(x, axis, bias=bias))
 
 
 def _mean_and_deviation(name: str, x, axis, ddof: int, nan_policy: str) -> tuple[Any, Any]:

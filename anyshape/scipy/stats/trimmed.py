@@ -34,8 +34,7 @@ def _moments(x, inside, axis) -> tuple[Any, Any, Any]:
 @sampled("a")
 def trim_mean(a, proportiontocut, axis) -> Any:
     """Return the mean without a share of the least and of the greatest samples; the share is rounded down."""
-    x = floats(a)
-    flat = xp.moveaxis(x, axis, -1)
+    flat = xp.moveaxis(floats(a), axis, -1)
     n = count_of(flat, -1)
     cut = xp.trunc(proportiontocut * n)
     check(2 * cut <= n, "trim_mean: proportiontocut is too big")
@@ -69,9 +68,7 @@ def sigmaclip(a: Any, low: Any = 4.0, high: Any = 4.0) -> SigmaclipResult:
     return SigmaclipResult(x[inside], *limits(before))
 
 
-def scoreatpercentile(
-    a: Any, per: Any, limit: Any = (), interpolation_method: str = "fraction", axis: Any = None
-) -> Any:
+def scoreatpercentile(a, per, limit=(), interpolation_method: str = "fraction", axis=None) -> Any:
     """Return percentiles of samples within a pair of limits: between two samples, or the lower or higher of these."""
     methods = {"fraction": "linear", "lower": "lower", "higher": "higher"}
     method = methods[choice_of("scoreatpercentile", "interpolation_method", interpolation_method, tuple(methods))]

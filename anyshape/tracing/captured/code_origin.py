@@ -81,8 +81,7 @@ def origin(module: str | None, home: str) -> str:
 def _origin(top: str) -> str:
     if top in LIBRARIES:
         return "library"
-    file = getattr(sys.modules.get(top), "__file__", None)
-    if file is None:
+    if (file := getattr(sys.modules.get(top), "__file__", None)) is None:
         return "stdlib" if top in sys.stdlib_module_names else "user"
     if re.search(_INSTALLED, file):
         return "installed"
@@ -106,8 +105,7 @@ def is_special(name: str, value: Any) -> bool:
 
 def is_whole(kind: type, home: str) -> bool:
     """True if code that is not walked over may read any attribute: of a package, or of a base class."""
-    where = origin(kind.__module__, home)
-    if where == "stdlib":
+    if (where := origin(kind.__module__, home)) == "stdlib":
         return kind.__module__.partition(".")[0] in DATA_CLASSES
     bases = [k.__module__ for k in kind.__mro__ if origin(k.__module__, home) != "user"]
     return where == "installed" or any(m not in PLAIN_BASES for m in bases)
@@ -210,8 +208,7 @@ def _reads(code: types.CodeType) -> Iterator[tuple[str, str]]:
         if op == dis.EXTENDED_ARG:
             high = (high | low) << 8
             continue
-        operation = _NAMING.get(op)
-        if operation is not None:
+        if (operation := _NAMING.get(op)) is not None:
             yield operation, code.co_names[(high | low) >> _FLAG_BITS.get(operation, 0)]
         high = 0
 

@@ -308,8 +308,7 @@ def open_void(walk: Visitor, label: str, value: np.void) -> None:
 
 def open_cell(walk: Visitor, label: str, cell: types.CellType) -> None:
     """Follow a variable of a closure; an empty one may be filled later."""
-    now = read_cell(cell)
-    if now is UNBOUND:
+    if (now := read_cell(cell)) is UNBOUND:
         walk.hold("call", label, functools.partial(read_cell, cell))
     else:
         walk.hold("fields", label, cell, "cell_contents")

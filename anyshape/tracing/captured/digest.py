@@ -157,8 +157,7 @@ class _Tokens:
         """Return the token of a value."""
         if x is UNBOUND:
             return "unbound"
-        kind = type(x)
-        if kind is tuple or kind is frozenset:
+        if (kind := type(x)) is tuple or kind is frozenset:
             return f"{kind.__name__}({','.join([self.of(item) for item in x])})"
         if is_scalar(x):
             return f"{x.dtype.str}:{x.tobytes().hex()}"
@@ -166,8 +165,7 @@ class _Tokens:
             return f"{_name(kind)}:{x!r}"
         if kind is types.CodeType:
             return self._code(x)
-        number = self._numbers.get(id(x))
-        if number is None:
+        if (number := self._numbers.get(id(x))) is None:
             return f"{_name(kind)}{_called(x)}"
         self._references.append(number)
         return "#"

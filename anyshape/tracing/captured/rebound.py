@@ -190,8 +190,7 @@ class Snapshot:
         """Return whether a value is traced, or holds one that is not held elsewhere."""
         waiting, seen = [value], set(self._seen)
         while waiting:
-            x = waiting.pop()
-            if isinstance(x, (Traced, SymbolicSize)):
+            if isinstance(x := waiting.pop(), (Traced, SymbolicSize)):
                 return True
             if id(x) not in seen and not isinstance(x, ConcreteArray):
                 seen.add(id(x))

@@ -166,8 +166,7 @@ class Watch:
         for holder, values in zip(self.holders, before, strict=True):
             names = holder.names if holder.kind in ("variables", "attributes") else ("",)
             for i, name in enumerate(names):
-                change = made.get((holder.kind, id(holder.owner), name))
-                if change is None:
+                if (change := made.get((holder.kind, id(holder.owner), name))) is None:
                     continue
                 if holder.kind in ("variables", "attributes"):
                     values[i] = change.now if is_same(values[i], change.before) else values[i]
@@ -212,8 +211,7 @@ def is_same(before: Any, now: Any) -> bool:
     """Return True for one object, and for equal numbers and texts of one type and bits, also in tuples."""
     if before is now:
         return True
-    kind = type(before)
-    if kind is not type(now):
+    if (kind := type(before)) is not type(now):
         return issubclass(kind, _DRAWING) and traced_generators.is_one(before, now)
     if kind is tuple:
         return len(before) == len(now) and all(map(is_same, before, now))

@@ -113,8 +113,7 @@ class DynamicShapes:
                 raise self.wrong(path, f"is {spec!r} for a {type(node).__name__}", "leave it out: it has no sizes")
             return
         children, _, entries, _ = optree.tree_flatten_one_level(pytrees.wrapped(node), namespace=pytrees.NAMESPACE)
-        parts = _declared_parts(spec, entries)
-        if parts is None:
+        if (parts := _declared_parts(spec, entries)) is None:
             raise self.wrong(path, f"is {spec!r} for a {type(node).__name__}", "give it the tree of the argument")
         for key in parts:
             if key not in entries:
@@ -190,8 +189,7 @@ class _Reading:
         if not isinstance(spec, (tuple, list)):
             advice = 'give a text such as "n, 3", a tuple with an entry for each axis, or a dict of axes'
             raise self.shapes.wrong(path, f"is {spec!r} for an array of {rank} axes", advice)
-        entries = _expand_ellipsis(spec, rank)
-        if entries is None:
+        if (entries := _expand_ellipsis(spec, rank)) is None:
             raise self.shapes.wrong(path, f"has {len(spec)} entries for {rank} axes", "give one entry for each axis")
         return entries
 

@@ -184,8 +184,7 @@ class Options:
 
     def checked(self, name: str) -> Options:
         """Return the options, or raise ArgumentError for a limit or a mode that is none."""
-        limit = self.max_bytes
-        if limit is not None:
+        if (limit := self.max_bytes) is not None:
             if has_type(limit, (bool, np.bool_)) or not has_type(limit, _NUMBERS) or not limit >= 0 or limit % 1:
                 advice = "give a number of bytes, or None for no limit"
                 raise ArgumentError(name, "max_bytes", f"is {limit!r}", advice)

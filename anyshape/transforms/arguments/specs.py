@@ -53,9 +53,7 @@ def _spec_values(leaves: Sequence[Any], names: named_dims.SymbolicScope) -> dict
 
 
 @short_traceback
-def symbolic_args_specs(
-    args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: Scope | None = None
-) -> Any:
+def symbolic_args_specs(args, shapes_specs, constraints: Sequence[str] = (), scope: Scope | None = None) -> Any:
     """Return the tree of `args` (arrays, numbers, or ShapeDtypeStructs) with a ShapeDtypeStruct for each leaf.
 
     `shapes_specs` is a prefix of that tree with specifications in one scope. "b, _" and "b, ..." take the other sizes
@@ -118,11 +116,8 @@ def trace_specs(
     Arrays stand for any size, or for their own size if `fixed`. A symbolic size stands for an integer of that value.
     `following` changes the function and its name into the function that is traced.
     """
-    name, parameters, order = (
-        pytrees.function_name(function),
-        pytrees.parameter_names(function),
-        pytrees.visible_order(function),
-    )
+    name, order = pytrees.function_name(function), pytrees.visible_order(function)
+    parameters = pytrees.parameter_names(function)
     walk = Walk(function)
     if isinstance(function, Jitted) and function.options.static:
         function, args, kwargs, parameters = function.options.static.closed_over(function, args, kwargs, parameters)

@@ -88,8 +88,7 @@ class Arguments:
     def function_made_anew(self, others: Sequence[Arguments]) -> str:
         """Return the name of a function that others got with the same code as another object, at least twice."""
         for name, x in self.settings().items():
-            code = getattr(x, "__code__", None)
-            if code is not None:
+            if (code := getattr(x, "__code__", None)) is not None:
                 functions = [other.settings().get(name) for other in others]
                 if len({id(f) for f in functions if f is not x and getattr(f, "__code__", None) is code}) > 1:
                     return name
@@ -496,16 +495,14 @@ class Cache:
         evicted = [e for e in list(self.evicted) if e.would_serve(call)]
         if evicted:
             return [Reason("evicted", str(self.limit), "", "", evicted[-1].number)]
-        same_key = self.by_key.get(call.key, ())
-        if same_key:
+        if same_key := self.by_key.get(call.key, ()):
             return [reason for entry in same_key[-_MAX_COMPARED:] for reason in entry.mismatches(call)]
         others = [entry.mismatches(call) for entry in reversed(self.entries()[-_MAX_COMPARED:])]
         return min(others, key=distance, default=[])
 
     def _warn_of_new_functions(self, call: Arguments) -> None:
         """Say once that a function among the arguments is made anew at each call."""
-        name = call.function_made_anew([entry.made_for for entry in self.entries()[-_MAX_COMPARED:]])
-        if name:
+        if name := call.function_made_anew([entry.made_for for entry in self.entries()[-_MAX_COMPARED:]]):
             self.said_anew = True
             _LOG.warning(_MADE_ANEW, self.state.name if self.state is not None else "a function", name)
 
@@ -529,8 +526,7 @@ class Cache:
             names = {"entries": entries, "GUARD_FAILED": GUARD_FAILED}
             serve = matcher(key.tree, key.leaves, key.order, _SERVING.strip().splitlines(), names)
             self.paths[key] = None if serve is None else FastPath(serve, entries)
-        path = self.paths[key]
-        if path is not None:
+        if (path := self.paths[key]) is not None:
             self._take_fast_paths((path, *self.fast_paths[: MAX_FAST_PATHS - 1]))
 
     def _take_fast_paths(self, paths: tuple[FastPath, ...]) -> None:

@@ -55,15 +55,12 @@ def follow(function: Any, call: Call, entry: CacheEntry) -> Any:
         return leave(function, lambda: call, entry, call.arrays, error)
 
 
-def leave(
-    function: Any, read: Callable[[], Call], entry: CacheEntry, arrays: Sequence[Any], error: BaseException
-) -> Any:
+def leave(function, read: Callable[[], Call], entry: CacheEntry, arrays: Sequence[Any], error: BaseException) -> Any:
     """Return the result of a call whose run of an entry ended by `error`, on the path that it takes."""
     cache, tried, first = function._cache, [entry], None
     if isinstance(error, PathLeft):
         first = error
-        served = by_detour(cache, entry, error, arrays)
-        if served is not None:
+        if (served := by_detour(cache, entry, error, arrays)) is not None:
             return _served(*served)
     call = read()
     while True:
@@ -73,8 +70,7 @@ def leave(
             if isinstance(error, SizeMismatchError):
                 return function.unless_caught(call, error)
             raise error
-        other = _next(cache, entry, left, call, tried)
-        if other is None:
+        if (other := _next(cache, entry, left, call, tried)) is None:
             return _on_new_path(function, call, entry)
         tried.append(other)
         try:
@@ -140,8 +136,7 @@ def on_path(cache: Cache, call: Call, entry: CacheEntry) -> CacheEntry | None:
         left = path_left(entry.program.trace.graph, call.arrays) if entry.path else None
         if left is None:
             return entry
-        other = _next(cache, entry, left, call, tried)
-        if other is None:
+        if (other := _next(cache, entry, left, call, tried)) is None:
             return None
         entry = other
         tried.append(entry)
@@ -276,8 +271,7 @@ def _may_share(cache: Cache, entry: CacheEntry, left: PathLeft, other: CacheEntr
 def _share(entry: CacheEntry, left: PathLeft, other: CacheEntry, program_of: Callable[[Trace], Any]) -> None:
     """Compile the program of an entry so that it hands over values, and the rest of the path of the other one."""
     ours, theirs = entry.detours.trace, other.program.trace
-    same = _same_values(entry, ours.graph, other, theirs.graph, left.turn)
-    if same is None:
+    if (same := _same_values(entry, ours.graph, other, theirs.graph, left.turn)) is None:
         return
     rest, live = _rest(theirs.graph, left.turn, same)
     handed = entry.detours.live.setdefault(left.turn, [])

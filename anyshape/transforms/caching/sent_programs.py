@@ -78,8 +78,7 @@ def pack_programs(cache: Cache) -> tuple[str, bytes]:
     entries = cache.entries()
     if state is None or state.watch is None or not entries or not state.holds():
         return "", b""
-    captured = state_digest(state.watch)
-    if captured is None:
+    if (captured := state_digest(state.watch)) is None:
         _LOG.debug("%s: its programs are not sent: it reaches an object whose state cannot be read", state.name)
         return "", b""
     places = _Places(state.watch, captured.has_opaque)
@@ -102,8 +101,7 @@ def _packed(entry: CacheEntry, places: _Places) -> tuple[bytes, bytes]:
         raise pickle.PicklingError("it draws from a generator of this process")
     held, captured = entry.static_state, None
     if held is not None:
-        captured = state_digest(held.take())
-        if captured is None:
+        if (captured := state_digest(held.take())) is None:
             raise pickle.PicklingError("a static argument holds an object whose state cannot be read")
         places = _Places(held.take(), captured.has_opaque)
     arrays = [array for _, array in trace.graph.constants]

@@ -124,14 +124,9 @@ class _Pairs:
         results, tree = run_traced(argument_containers.keeping(self.fn), pytrees.function_name(self.fn), args, {})
         if last_draw() is not before:
             advice = "draw all numbers before it, and pass them among the elements"
-            raise UnsupportedFunctionError(
-                "associative_scan",
-                "cannot draw random numbers: the order of its calls is not defined",
-                advice,
-                user_line(),
-            )
-        order = pytrees.order_of_leaves(tree, self.tree)
-        if order is None:
+            problem = "cannot draw random numbers: the order of its calls is not defined"
+            raise UnsupportedFunctionError("associative_scan", problem, advice, user_line())
+        if (order := pytrees.order_of_leaves(tree, self.tree)) is None:
             texts = pytrees.structure_text(self.tree), pytrees.structure_text(tree)
             raise self._mismatch("elems", texts, line_of(self.fn), "return the tree of its arguments")
         return [self._checked(i, firsts[i], results[j]) for i, j in enumerate(order)]
@@ -156,8 +151,7 @@ class _Pairs:
         Sizes that depend on data are checked by a run, but for the number of pairs.
         """
         scope, claim = context_of("associative_scan", *self.rows).scope, equal(after, before)
-        verdict = scope.decide(claim)
-        if verdict is not Verdict.UNKNOWN or is_scanned:
+        if (verdict := scope.decide(claim)) is not Verdict.UNKNOWN or is_scanned:
             return verdict is Verdict.YES
         if scope.hints is not None and all(v in scope.hints for v in claim.variables()):
             return claim.holds(values_from(scope.hints)) and scope.branch_on(claim, user_line())
@@ -190,8 +184,7 @@ def _scan_plainly(fn: Function, elems, reverse: bool, axis: int, error: Exceptio
     leaves, tree = pytrees.flatten(elems)
     rows = [np.asarray(x) for x in leaves]
     axis = _common_axis(axis, [x.ndim for x in rows])
-    count = rows[0].shape[axis]
-    if not count or any(x.shape[axis] != count for x in rows):
+    if not (count := rows[0].shape[axis]) or any(x.shape[axis] != count for x in rows):
         raise error
     order = range(count)[::-1] if reverse else range(count)
     singles = [pytrees.unflatten(tree, [np.take(x, [i], axis) for x in rows]) for i in order]

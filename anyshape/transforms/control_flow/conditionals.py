@@ -96,8 +96,7 @@ def _predicate(pred) -> _Choice:
     if isinstance(pred, SizeComparison):
         return _choice_by_sizes(pred)
     advice = "reduce it with np.all or np.any, or choose by np.where"
-    x = scalar_operand("cond", "pred", pred, "biuf", "one boolean", advice)
-    if not isinstance(x, Traced):
+    if not isinstance(x := scalar_operand("cond", "pred", pred, "biuf", "one boolean", advice), Traced):
         return _Choice(int(bool(x)))
     return _Choice(None, x if x.dtype.kind == "b" else ew.ne(x, ew.lift(0, x)))
 
@@ -105,8 +104,7 @@ def _predicate(pred) -> _Choice:
 def _choice_by_sizes(pred: SizeComparison) -> _Choice:
     if active() is None:
         return _Choice(int(bool(pred)))
-    verdict = pred.scope.decide(pred.claim)
-    if verdict is Verdict.UNKNOWN:
+    if (verdict := pred.scope.decide(pred.claim)) is Verdict.UNKNOWN:
         return _Choice(None, pred.as_array(), (pred.claim.negated(), pred.claim))
     return _Choice(int(verdict is Verdict.YES))
 
@@ -164,8 +162,7 @@ class _Conditional:
         if active() is None:
             return self._run_now(self._chosen(choice), leaves, tree)
         traced = {i: like_returned(as_value(x), x) for i, x in enumerate(leaves) if not isinstance(x, SymbolicSize)}
-        branches = _Branches(self, leaves, tree, traced)
-        return branches.emit(choice)
+        return _Branches(self, leaves, tree, traced).emit(choice)
 
     def _chosen(self, choice: _Choice) -> int:
         return cf.chosen_branch(choice.known, len(self.functions))
@@ -314,8 +311,7 @@ class _Branches:
         tree, like = self.trees[position], self.tree_of_results
         if tree == like:
             return results
-        order = pytrees.order_of_leaves(tree, like)
-        if order is None:
+        if (order := pytrees.order_of_leaves(tree, like)) is None:
             first = self.call.named_first
             texts = [pytrees.structure_text(t) for t in (like, tree)]
             raise self._mismatch("", texts, (first, position), [None, None], "return the same tree from all branches")

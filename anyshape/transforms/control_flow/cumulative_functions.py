@@ -65,8 +65,7 @@ class _Parts:
     def step(self, i: int) -> Any:
         """Return the cumulative op of an array, or the factor where it is `factor * first + second`, or None."""
         result, pair = self.graph.outputs[i], {self.firsts[i], self.seconds[i]}
-        node = self.node_of.get(result)
-        if node is None:
+        if (node := self.node_of.get(result)) is None:
             return None
         kinds, function = _CUMULATIVE.get(node.op, ("", None))
         if result.meta.dtype.kind in kinds and {*node.inputs} == pair:

@@ -151,8 +151,7 @@ class CarryLoop:
                 results = [y.unshared() for y in results]
             after, tree = flatten(returned[0][0])
             extra, self.extra_tree = flatten(returned[0][1])
-            order = order_of_leaves(tree, self.tree)
-            if order is None:
+            if (order := order_of_leaves(tree, self.tree)) is None:
                 texts = [structure_text(t) for t in (self.tree, tree)]
                 raise self._mismatch("carry", texts, line_of(self.function), "return the carry in the tree that it has")
             values = [like_returned(y, x) for y, x in zip(results, [*after, *extra], strict=True)]
@@ -241,8 +240,7 @@ def _keeps(scope: Scope, before: Size, after: Size, varying: Container[DimVar]) 
     checks what is not proved. Sizes that a trip makes, or that differ between trips, are kept only by proof.
     """
     claim = equal(after, before)
-    verdict = scope.decide(claim)
-    if verdict is not Verdict.UNKNOWN:
+    if (verdict := scope.decide(claim)) is not Verdict.UNKNOWN:
         return verdict is Verdict.YES
     variables, hints = claim.variables(), scope.hints
     own, others = {*expr.variables(before)}, {*expr.variables(after)}
@@ -278,8 +276,7 @@ def _equal_parts(
     """Return the axes in lists of those with sizes that are proved equal."""
     parts: list[list[Axis]] = []
     for axis in axes:
-        part = next((p for p in parts if same(sizes[p[0]], sizes[axis])), None)
-        if part is None:
+        if (part := next((p for p in parts if same(sizes[p[0]], sizes[axis])), None)) is None:
             parts.append([axis])
         else:
             part.append(axis)

@@ -44,16 +44,7 @@ Function = Callable[..., Any]
 
 
 @short_traceback
-def scan(
-    f: Function,
-    init: Any,
-    xs: Any = None,
-    length: Any = None,
-    reverse: bool = False,
-    unroll: int = 1,
-    *,
-    checkpoint: Any = None,
-) -> Any:
+def scan(f: Function, init, xs=None, length=None, reverse: bool = False, unroll: int = 1, *, checkpoint=None) -> Any:
     """Return the last carry and the stacked results of `carry, y = f(carry, x)` for each x of xs, as `jax.lax.scan`.
 
     - `xs` is a tree of arrays with first axes of one size; x has their elements. None: `length` says how many trips.
@@ -111,8 +102,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, chec
     if active() is None:
         ends = lower, upper
         traced = lambda body, x, ends: fori_loop(ends[0], ends[1], body, x, checkpoint=checkpoint)
-        loop = run_now(functools.partial(traced, body_fun), init_val, ends)
-        if isinstance(loop, Exception):
+        if isinstance(loop := run_now(functools.partial(traced, body_fun), init_val, ends), Exception):
             return functools.reduce(lambda val, i: body_fun(i, val), range(int(lower), int(upper)), _copied(init_val))
         return loop
     if any(isinstance(x, Traced) and _differs_between_examples(x) for x in bounds):
@@ -282,8 +272,7 @@ def _test(cond_fun: Function) -> Function:
     """Return the condition of a loop as a function that gives a traced boolean."""
 
     def test(carry):
-        pred = argument_containers.keeping(cond_fun)(carry)
-        if isinstance(pred, SymbolicSize):
+        if isinstance(pred := argument_containers.keeping(cond_fun)(carry), SymbolicSize):
             comparison = pred if isinstance(pred, SizeComparison) else pred.__ne__(0)
             return comparison.as_array() if isinstance(comparison, SizeComparison) else full((), bool(comparison), bool)
         x = scalar_operand(

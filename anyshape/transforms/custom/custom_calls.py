@@ -143,8 +143,7 @@ class Captures:
         if self.values:
             raise pickle.PicklingError("a derivative rule closes over values of a trace")
         owner, rest = self.objects[0], self.objects[1:]
-        rules = rules_of(owner)
-        if not rules or any(a is not b for a, b in zip(rules, rest, strict=False)):
+        if not (rules := rules_of(owner)) or any(a is not b for a, b in zip(rules, rest, strict=False)):
             return Captures, (self.objects, (), self.held, ())
         return _captures_again, (owner, rest[len(rules) :], self.held)  # the owner may pickle where its rules do not
 
@@ -177,9 +176,7 @@ def _tangent(role: str, part, pairs):
     if role == "fixed":
         return part.dtype.type(0) if has_type(part, np.generic) else type(part)(0) if pytrees.is_array(part) else part
     x, t = next(pairs)
-    if role == "size":
-        return 0
-    return standing_for(zeros_of(x) if t is None else t, part)
+    return 0 if role == "size" else standing_for(zeros_of(x) if t is None else t, part)
 
 
 def zeros_of(x: Any) -> Any:
@@ -251,8 +248,7 @@ class Giver:
 
     def leaves(self, tree: Any, like: Any, noun: str, whole: str) -> list[Any]:
         """Return the leaves of a tree; raise CustomRuleError unless it has the structure of another one."""
-        leaves = pytrees.flatten_as(tree, like)
-        if leaves is None:
+        if (leaves := pytrees.flatten_as(tree, like)) is None:
             returned, wanted = pytrees.structure_text(pytrees.flatten(tree)[1]), pytrees.structure_text(like)
             problem = f"gives {noun} of the structure {returned}, and {whole} {wanted}"
             raise self.fail(problem, "give one leaf for each leaf, in the same containers")
@@ -274,8 +270,7 @@ class Giver:
 
     def type(self, meta: TensorMeta, like: TensorMeta, noun: str, whole: str) -> None:
         """Raise CustomRuleError unless an array type has the dtype and the shape of another one."""
-        builder = active()
-        if builder is None:
+        if (builder := active()) is None:
             raise RuntimeError("a derivative rule ran outside of a trace")
         scope = builder.scope
 
@@ -406,8 +401,7 @@ class _Walk:
         """Return the object with other leaves."""
         if isinstance(x, (Traced, SymbolicSize)):
             return self.leaf(x)
-        rule = next((rule for kind, rule in _RULES.items() if isinstance(x, kind)), None)
-        if rule is None:
+        if (rule := next((rule for kind, rule in _RULES.items() if isinstance(x, kind)), None)) is None:
             return x
         if id(x) not in self.made:
             self.alive.append(x)
@@ -509,8 +503,7 @@ class ClosedFunction:
 
     def __call__(self, params: Sequence[Any], *args: Any) -> Any:
         """Return the result for these parameters and arguments, in the trace that the function was traced in."""
-        leaves = pytrees.flatten_as(args, self.arguments)
-        if leaves is None:
+        if (leaves := pytrees.flatten_as(args, self.arguments)) is None:
             structure, wanted = map(pytrees.structure_text, (pytrees.flatten(args)[1], self.arguments))
             problem = f"have the structure {structure}, not {wanted}"
             raise ArgumentError(self.graph.name, "arguments", problem, "pass the trees that it was traced with")

@@ -120,8 +120,7 @@ class CustomFunction(calls.HasRule):
 
     def __reduce__(self) -> Any:
         """Pickle by name where a module has it, else by the functions that make it again."""
-        name = self._name_in_module()
-        if name and self.__module__ not in ("__main__", "__mp_main__"):
+        if (name := self._name_in_module()) and self.__module__ not in ("__main__", "__mp_main__"):
             return name
         parts = tuple([getattr(self, attribute) for attribute in self.reads])
         return reduce_function(self, (_remake, (type(self), *parts), {}), name)
@@ -440,8 +439,7 @@ def _with_none(tree, like) -> list[Any] | None:
         parts = [tree[key] for key in like.entries()]
     leaves: list[Any] = []
     for part, other in zip(parts, like.children(), strict=True):
-        inner = _with_none(part, other)
-        if inner is None:
+        if (inner := _with_none(part, other)) is None:
             return None
         leaves += inner
     return leaves

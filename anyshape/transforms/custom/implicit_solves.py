@@ -37,8 +37,7 @@ class _Equations:
         """Return the function for these values of what it captures."""
 
         def function(x):
-            leaves = pytrees.flatten_as(x, self.tree)
-            if leaves is None:
+            if (leaves := pytrees.flatten_as(x, self.tree)) is None:
                 problem = f"gets the structure {pytrees.flatten(x)[1]}, not {self.tree}"
                 raise ArgumentError(self.graph.name, "its argument", problem, "pass the tree that it is for")
             return pytrees.unflatten(
@@ -49,8 +48,7 @@ class _Equations:
 
 
 def _builder() -> Builder:
-    builder = active()
-    if builder is None:
+    if (builder := active()) is None:
         raise RuntimeError("an equation was used outside of its trace")
     return builder
 
@@ -122,9 +120,7 @@ def _aux_tangents(outputs: Sequence[Any]) -> list[Any | None]:
 
 
 @short_traceback
-def custom_root(
-    f: Function, initial_guess: Any, solve: Function, tangent_solve: Function, has_aux: bool = False
-) -> Any:
+def custom_root(f: Function, initial_guess, solve: Function, tangent_solve: Function, has_aux: bool = False) -> Any:
     """Return the root of `f` that `solve(f, initial_guess)` finds, with the derivative of the equation `f(x) = 0`.
 
     - `f` maps a tree to one of the same type. Derivatives are taken in the values that it closes over.
@@ -193,8 +189,7 @@ class _RootRule(CustomRule):
         _, derivative = linearize_transpose.linearise(_builder(), graph, [*xs, *params], range(count))
 
         def linear(v):
-            leaves = pytrees.flatten_as(v, tree)
-            if leaves is None:
+            if (leaves := pytrees.flatten_as(v, tree)) is None:
                 structure, wanted = map(pytrees.structure_text, (pytrees.flatten(v)[1], tree))
                 problem = f"gets the structure {structure}, not {wanted}"
                 raise CustomRuleError(self.name, f"the function that tangent_solve gets {problem}", "pass a tangent")

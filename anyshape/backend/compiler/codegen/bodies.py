@@ -387,8 +387,7 @@ class StepSource:
 
     def _inlined(self, step: Step, operands: Sequence[str]) -> Sequence[str] | None:
         """Return the lines of a step whose kernel writes itself, else None."""
-        inline = KERNELS[step.op].inline
-        if inline is None:
+        if (inline := KERNELS[step.op].inline) is None:
             return None
         (target,), (result,) = step.outputs, step.results
 
@@ -444,8 +443,7 @@ class StepSource:
 
     def _split_if_large(self, step: Step, function: str) -> str:
         """Return the function, or a choice between it and one that several threads share, by the work of the call."""
-        share = KERNELS[step.op].split
-        if share is None or not all(isinstance(o, str) for o in step.inputs):
+        if (share := KERNELS[step.op].split) is None or not all(isinstance(o, str) for o in step.inputs):
             return function
         shared, axes = share(dict(step.params), step.metas)
         products = " * ".join([f"{step.inputs[0]}.size", *[f"{step.inputs[1]}.shape[{axis}]" for axis in axes]])
@@ -466,17 +464,14 @@ class StepSource:
             return f"({inner},)" if len(param) == 1 else f"({inner})"
         if isinstance(param, DimExpr):
             return self._size(param)
-        if isinstance(param, (int, str, type(None))):
-            return repr(param)
-        return self.bind("p", param)
+        return repr(param) if isinstance(param, (int, str, type(None))) else self.bind("p", param)
 
     def atom(self, size: Size) -> str:
         """Return a local that holds the size, or the number that it is."""
         return self._size(size) if isinstance(size, DimExpr) else str(size)
 
     def _size(self, size: DimExpr) -> str:
-        atom = expr.as_atom(size)
-        if isinstance(atom, DimVar):
+        if isinstance(atom := expr.as_atom(size), DimVar):
             return self.size_locals[atom]
         if size not in self.computed:
             text = self.text(size)

@@ -449,8 +449,7 @@ class _PlanSource(StepSource):
         makes = step.reuse is None and not step.bodies and TRAITS[step.op].alias.may_allocate
         sizes = [bytes_of(m) for m in step.results if makes and m.rank]
         known = [size for size in (*sizes, scratch_bytes(step)) if size is not None and self._is_defined(size)]
-        total = expr.total(known)
-        if total != 0:
+        if (total := expr.total(known)) != 0:
             self.lines.append(f"{naming.LIVE}.require({self.text(total)})")
 
     def _is_defined(self, size: Size) -> bool:

@@ -226,8 +226,7 @@ class _Loop:
 
     def without_trips(self) -> list[str]:
         """Return the line that makes the first carries arrays of their own, where no trip has made others."""
-        made = sorted(self._made() - self.counters)
-        if not made:
+        if not (made := sorted(self._made() - self.counters)):
             return []
         names, operands = [self.own[i] for i in made], ", ".join([*self.inputs, ""])
         return [f"{', '.join(names)}, = _owned(({', '.join(names)},), ({operands}))"]

@@ -70,8 +70,7 @@ class TileBuffers:
     def take(self, slot: str) -> str:
         """Return a buffer for a value."""
         key = self._key(slot)
-        free = self._free.setdefault(key, [])
-        if free:
+        if free := self._free.setdefault(key, []):
             buffer = free.pop()
         else:
             buffer = naming.tile_buffer(len(self.keys))
@@ -89,8 +88,7 @@ class TileBuffers:
     def release(self, slots: Iterable[str]) -> None:
         """Free the buffers of dead values, unless a view still reads them."""
         for slot in slots:
-            buffer = self._buffer.pop(slot, None)
-            if buffer is not None:
+            if (buffer := self._buffer.pop(slot, None)) is not None:
                 self._users[buffer] -= 1
                 if not self._users[buffer]:
                     self._free[self.keys[buffer]].append(buffer)
@@ -371,8 +369,7 @@ class GroupSource:
         """Return a local of the function that holds a size; the caller passes it."""
         if isinstance(size, int):
             return str(size)
-        text = self.size(size)
-        if text not in self.local_of_size:
+        if (text := self.size(size)) not in self.local_of_size:
             local = self.local_of_size[text] = naming.size_local(len(self.sizes))
             self.sizes[local], self.size_of_local[local] = text, size
         return self.local_of_size[text]

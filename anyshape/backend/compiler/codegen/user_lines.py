@@ -110,14 +110,8 @@ class UserLines:
         """Return code that stands in a file of the user, each of its lines at the user's."""
         constants = [self._with_lines(c, file, title) if isinstance(c, CodeType) else c for c in code.co_consts]
         table, name = _line_table(self._ranges(code), self.first), title or "plan"
-        return code.replace(
-            co_filename=file,
-            co_firstlineno=self.first,
-            co_linetable=table,
-            co_consts=tuple(constants),
-            co_name=name,
-            co_qualname=name,
-        )
+        code = code.replace(co_filename=file, co_firstlineno=self.first, co_linetable=table)
+        return code.replace(co_consts=tuple(constants), co_name=name, co_qualname=name)
 
     def _ranges(self, code: CodeType) -> Iterator[tuple[int, int | None]]:
         """Yield numbers of code units, each with their new line; neighbours of the same line are one range."""
@@ -171,8 +165,7 @@ class PlacedKernels:
             placed = self.at(function.func, where)
             same = placed is function.func
             return function if same else functools.partial(placed, *function.args, **function.keywords)
-        function = _written(function)
-        if isinstance(function, FunctionType):
+        if isinstance(function := _written(function), FunctionType):
             return self._copies(where).of(function) if _may_warn(function) else function
         return function if where.file == self.file else self._copies(where).forwarding(function)
 
@@ -241,8 +234,7 @@ class _Copies:
         """Return the copy of a function, or of the functions of a module of helpers; others as they are."""
         if not _is_copied(value):
             return value
-        value = _written(value)
-        if isinstance(value, FunctionType):
+        if isinstance(value := _written(value), FunctionType):
             return self.of(value)
         return SimpleNamespace(**{name: self._value(v) for name, v in vars(value).items()})
 
@@ -410,8 +402,7 @@ def _trips(running: Sequence[tuple[FrameType, int]], source: str) -> tuple[int |
     trips: list[int | range] = []
     in_trip = False
     for frame, line in _begun_loops(running, source.split("\n")):
-        mark = re.search(_IN_LOOP, line)
-        if mark is None:
+        if (mark := re.search(_IN_LOOP, line)) is None:
             continue
         first, *end = [_local(frame, name) for name in mark.groups()[:2] if name is not None]
         if not (end and in_trip):

@@ -79,8 +79,7 @@ def collapse_views(steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope)
 
 def _is_movement(step: Step, ctx: ShapeGuardContext) -> bool:
     """Return whether the step is movement that views can stand for, and all of its sizes have names."""
-    movement = TRAITS[step.op].movement
-    if movement is None or not isinstance(step.inputs[0], str) or step.sources:
+    if (movement := TRAITS[step.op].movement) is None or not isinstance(step.inputs[0], str) or step.sources:
         return False
     if not movement.admits(dict(step.params)):
         return False
@@ -257,8 +256,7 @@ class _Folding:
     def run(self) -> list[Step]:
         folded: dict[str, Step] = {}  # by the slot of the step that a contraction replaces
         for step in self.steps:
-            contraction = self._ending_in(step)
-            if contraction is not None:
+            if (contraction := self._ending_in(step)) is not None:
                 whole = contraction.step()
                 folded[whole.outputs[0]] = self.maker[whole.outputs[0]] = whole
         return self._live([folded.get(step.outputs[0], step) if step.outputs else step for step in self.steps])

@@ -104,8 +104,7 @@ def minus_zero(s: Simplifier, node: Node) -> Replacement:
 
 def finite_gap(s: Simplifier, node: Node) -> Replacement:
     """gap(x, a) = x - a for a finite number a."""
-    literal = s.literal(node.inputs[1])
-    if literal is None or not np.isfinite(literal):
+    if (literal := s.literal(node.inputs[1])) is None or not np.isfinite(literal):
         return None
     return _instead(node, ew.sub_op, *node.inputs)
 
@@ -156,8 +155,7 @@ def add_negated(s: Simplifier, node: Node) -> Replacement:
     """x + -y = x - y and -x + y = y - x."""
     x, y = node.inputs
     for minuend, other in ((x, y), (y, x)):
-        subtrahend = _negated(s, other)
-        if subtrahend is not None:
+        if (subtrahend := _negated(s, other)) is not None:
             return _instead(node, ew.sub_op, minuend, subtrahend)
     return None
 
@@ -201,11 +199,9 @@ def of_literal(s: Simplifier, node: Node) -> Replacement:
 
 def of_number(s: Simplifier, node: Node) -> Replacement:
     """Movement of a stretched number is that number stretched to the new shape."""
-    inner = s.made_by(node.inputs[0], mv.broadcast_in_dim_op)
-    if inner is None or dict(inner.params)["axes"]:
+    if (inner := s.made_by(node.inputs[0], mv.broadcast_in_dim_op)) is None or dict(inner.params)["axes"]:
         return None
-    sizes = s.ctx.sizes(node.outputs[0], field="stretch")
-    if sizes is None:
+    if (sizes := s.ctx.sizes(node.outputs[0], field="stretch")) is None:
         return None
     return s.with_shape(node, mv.broadcast_in_dim_op, inner.inputs[0], sizes, axes=())
 
@@ -213,8 +209,7 @@ def of_number(s: Simplifier, node: Node) -> Replacement:
 def transpose_twice(s: Simplifier, node: Node) -> Replacement:
     """transpose(transpose(x)) = transpose(x) by the composed permutation."""
     axes = dict(node.params)["axes"]
-    inner = s.made_by(node.inputs[0], mv.transpose_op)
-    if inner is not None:
+    if (inner := s.made_by(node.inputs[0], mv.transpose_op)) is not None:
         first = dict(inner.params)["axes"]
         axes = tuple(first[a] for a in axes)
         node = _instead(node, mv.transpose_op, *inner.inputs, axes=axes)
@@ -283,8 +278,7 @@ def _summed_over(s: Simplifier, node: Node, axes: list[int]) -> Value:
 def increased_part(s: Simplifier, node: Node) -> Replacement:
     """slice_update(x, slice(x) + y) = slice_add(x, y), where nothing else reads the sum."""
     x, part = node.inputs
-    total = s.made_by(part, ew.add_op)
-    if total is None or s.uses[part] != 1:
+    if (total := s.made_by(part, ew.add_op)) is None or s.uses[part] != 1:
         return None
     for old, new in (total.inputs, total.inputs[::-1]):
         read = s.made_by(old, mv.slice_op)
@@ -322,8 +316,7 @@ def nested_choice(s: Simplifier, node: Node) -> Replacement:
     """select(mask, select(mask, x, _), y) = select(mask, x, y), and so for the other operand."""
     mask, *choices = node.inputs
     for i, choice in enumerate(choices):
-        inner = s.made_by(choice, ew.select_op)
-        if inner is not None and inner.inputs[0] is mask:
+        if (inner := s.made_by(choice, ew.select_op)) is not None and inner.inputs[0] is mask:
             choices[i] = inner.inputs[1 + i]
             return _instead(node, ew.select_op, mask, *choices)
     return None
@@ -373,16 +366,14 @@ class Simplifier:
 
     def _visit(self, node: Node) -> None:
         for _ in range(MAX_ROUNDS):
-            simpler = self._simpler(node)
-            if isinstance(simpler, Value):
+            if isinstance(simpler := self._simpler(node), Value):
                 self.replacement[node.outputs[0]] = simpler
                 return
             if simpler is None:
                 break
             node = simpler
         key = id(node) if node.op.makes_sizes else self._key(node)  # run-time sizes keep their names
-        earlier = self.node_by_key.setdefault(key, node)
-        if earlier is not node:
+        if (earlier := self.node_by_key.setdefault(key, node)) is not node:
             self.replacement.update(zip(node.outputs, earlier.outputs, strict=True))
             return
         self.producer.update(dict.fromkeys(node.outputs, node))
@@ -432,8 +423,7 @@ class Simplifier:
 
     def full(self, node: Node, value: Any) -> Node | None:
         """Return the output of a node as an array filled with a number; None when its sizes have no name."""
-        sizes = self.ctx.sizes(node.outputs[0], field="fill")
-        if sizes is None:
+        if (sizes := self.ctx.sizes(node.outputs[0], field="fill")) is None:
             return None
         sources: list[Value] = []
         shape = self.node_sizes.localise(sizes, sources)

@@ -74,8 +74,7 @@ class Tier(enum.Enum):
 
 def _dump(name: str, pass_name: str, program: Any, before: Any = None) -> None:
     """Write a program as text into the folder ANYSHAPE_DUMP, if there is one, unless the pass left it as it was."""
-    folder = os.environ.get("ANYSHAPE_DUMP")
-    if folder and program is not before:
+    if (folder := os.environ.get("ANYSHAPE_DUMP")) and program is not before:
         Path(folder).mkdir(parents=True, exist_ok=True)
         words = re.sub(r"\W+", "_", f"{name}.{pass_name}").strip("_")
         text = str(program) if isinstance(program, Graph) else "\n".join(map(str, program))
@@ -139,8 +138,7 @@ def _without_custom_rules(graph: Graph) -> Graph:
     Raises UnsupportedFunctionError for forward mode through a function whose one rule is for cotangents. So does a
     derivative in a value that such a function closes over.
     """
-    tangent = next((n for n in graph.nodes if n.op is cb.custom_vjp_tangent_op), None)
-    if tangent is not None:
+    if (tangent := next((n for n in graph.nodes if n.op is cb.custom_vjp_tangent_op), None)) is not None:
         raise dict(tangent.params)["rule"].refusal(tangent.where)
     plain = {id(g): _without_custom_rules(g) for inner in graph.subgraphs.values() for g in inner}
     if any(plain[id(g)] is not g for inner in graph.subgraphs.values() for g in inner):
@@ -265,8 +263,7 @@ def without_masks(graph: Graph) -> Graph:
     if not masks:
         return graph
     rows = _Masks(graph, masks)
-    nodes = tuple([rows.renewed(node) for node in graph.nodes])
-    if nodes == graph.nodes:
+    if (nodes := tuple([rows.renewed(node) for node in graph.nodes])) == graph.nodes:
         return graph
     return remove_dead_code(replace(graph, nodes=nodes))
 
@@ -540,12 +537,8 @@ class _Recomputation:
         todo = [value]
         while todo:
             node = self._maker(todo[-1])
-            missing = (
-                [x for x in node.inputs if x not in self.copies]
-                if node is not None and todo[-1] not in self.copies
-                else []
-            )
-            if missing:
+            inputs = () if node is None or todo[-1] in self.copies else node.inputs
+            if missing := [x for x in inputs if x not in self.copies]:
                 todo.extend(missing)
             else:
                 self._copy(todo.pop(), node)

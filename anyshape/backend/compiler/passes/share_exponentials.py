@@ -443,8 +443,7 @@ class _Sinking:
         if not self._is_movable(i):
             return
         readers = self.readers.get(self.steps[i].outputs[0], ())
-        first_use = min([self.position[r] for r in readers], default=len(self.steps))
-        if first_use > i + 1:
+        if (first_use := min([self.position[r] for r in readers], default=len(self.steps))) > i + 1:
             for k in self._moved_together(i, first_use):
                 self._move(k, first_use)
 

@@ -278,9 +278,7 @@ def spsolve_triangular(
 _TERMS = 20  # of the series of a step whose norm is at most 1: the rest is below 1e-19
 
 
-def expm_multiply(
-    A: Any, B: Any, start: Any = None, stop: Any = None, num: Any = None, endpoint: Any = None, traceA: Any = None
-) -> Any:
+def expm_multiply(A, B, start=None, stop=None, num=None, endpoint=None, traceA=None) -> Any:
     """Return the product of the exponential of a matrix with a vector or matrix, by products with the matrix alone.
 
     Steps of the series are as many as the norm of A without its mean diagonal. Derivatives are by the values of A and

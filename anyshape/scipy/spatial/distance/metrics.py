@@ -250,8 +250,7 @@ def _metric(name: str, metric, options: dict[str, Any], a, b) -> tuple[Metric, A
     if callable(metric):
         pair = lambda u, v: metric(u, v, **options)
         return lambda u, v: _mapped(pair, u, v), None
-    key = _ALIASES.get(str(metric).lower(), str(metric).lower())
-    if key not in METRICS:
+    if (key := _ALIASES.get(str(metric).lower(), str(metric).lower())) not in METRICS:
         raise ArgumentError(name, f"metric={metric!r}", "is not a distance", f"choose one of {', '.join(METRICS)}")
     options = {k: v for k, v in options.items() if v is not None}
     if key == "seuclidean" and "V" not in options:
@@ -333,8 +332,7 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
     i, j = iota(n)[:, None], iota(n)[None, :]
     low, high = xp.minimum(i, j), xp.maximum(i, j)
     position = low * count - low * (low + 1) // 2 + high - low - 1
-    padded = xp.concatenate([x, xp.zeros(1, x.dtype)])
-    return padded[xp.where(i == j, pairs, position)]
+    return xp.concatenate([x, xp.zeros(1, x.dtype)])[xp.where(i == j, pairs, position)]
 
 
 Matrix = Callable[..., Any]
@@ -360,9 +358,7 @@ def _powers(power, *, root: bool) -> Matrix:
 
 def _minkowski(a, b, p=2, w=None):
     """Return the p-norms of differences; None where the order needs the components."""
-    if is_traced(p) or not 0 < p < np.inf:
-        return None
-    return _powers(p, root=p != 1)(a, b, w)
+    return None if is_traced(p) or not 0 < p < np.inf else _powers(p, root=p != 1)(a, b, w)
 
 
 def _seuclidean(a, b, V):

@@ -120,8 +120,7 @@ class _Fusion:
         """Return the group that a step joins, after closing the groups whose results it needs complete."""
         self._close(self.open.makers(parallel.read_whole(step)), step)
         self._close([g for g in self.open.makers(step.inputs) if not g.unfinished.isdisjoint(step.inputs)], step)
-        related = self.open.related(step.inputs, parallel.rows)
-        if not related:
+        if not (related := self.open.related(step.inputs, parallel.rows)):
             return self.open.open(parallel.rows)
         group, *others = related
         for other in others:  # no step outside reads their results yet, so none depends on another
@@ -149,8 +148,7 @@ class _Fusion:
             return [part]
         entries, trailing_views = _split_trailing_views([(step, axis) for _, step, axis in part.in_order()])
         steps = [step for step, _ in entries]
-        escaping = self._escaping(steps)
-        if not escaping or not self._is_worth_it(entries, escaping):
+        if not (escaping := self._escaping(steps)) or not self._is_worth_it(entries, escaping):
             return [*steps, *trailing_views]
         group = Group(
             tuple(steps),
@@ -274,8 +272,7 @@ def _spanning_forest(readers: Edges) -> dict[int, tuple[int, int]]:
         number.setdefault(root, len(number))
         while path:
             i, rest = path[-1]
-            k = next((k for k in rest if k not in number), None)
-            if k is None:
+            if (k := next((k for k in rest if k not in number), None)) is None:
                 below[i] = number[i], len(number)
                 path.pop()
             else:
@@ -608,8 +605,7 @@ class HeldArrays:
             self.over.add(slot)
             readers = self.readers.get(slot, ())
             self.operands.update(readers)
-            maker = self.maker.get(slot)
-            if maker is not None:
+            if (maker := self.maker.get(slot)) is not None:
                 self.awaited[maker] -= 1
                 self.promised -= 1
             elif readers:

@@ -45,8 +45,7 @@ class RowAnalysis:
 
     def parallel_axis(self, step: Step) -> ParallelAxis | None:
         """Return the parallel axis of a step. A single row gives none, as there is nothing to divide."""
-        tiling = TRAITS[step.op].tiling
-        if tiling is None or not self._is_plain(step):
+        if (tiling := TRAITS[step.op].tiling) is None or not self._is_plain(step):
             return None
         axis: ParallelAxis | None = tiling.rows(self, step)
         single = axis is not None and isinstance(axis.rows, int) and axis.rows < 2
@@ -69,8 +68,7 @@ class RowAnalysis:
 
     def long_axes(self, meta: TensorMeta) -> int:
         """Return the number of axes that may have more than one element."""
-        sizes = self.ctx.sizes(meta, field="rows")
-        if sizes is None:
+        if (sizes := self.ctx.sizes(meta, field="rows")) is None:
             return self.rank_of(meta)
         return sum(not self.ctx.scope.proves_at_once(at_least(1, size)) for size in sizes)
 
@@ -94,8 +92,7 @@ def elementwise(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
 
 def reduction(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
     """Take the rows from the operand; a reduction along them is a carried reduction."""
-    rows = analysis.rows_of(step.metas[0])
-    if rows is None:
+    if (rows := analysis.rows_of(step.metas[0])) is None:
         return None
     if 0 not in dict(step.params)["axes"]:
         return ParallelAxis(rows, (True,))
