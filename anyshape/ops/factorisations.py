@@ -24,7 +24,7 @@ from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all
 from anyshape.ops.core.definition import PROBE_ONES, PROBED_AT_ONES, define, itself, refuse
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
-from anyshape.ops.linalg import PIVOT, require_matrices, require_sides, require_squares
+from anyshape.ops.linalg import PIVOT, cubes, require_alike, require_matrices, require_sides, require_squares
 
 INDEX = np.dtype(np.int64)
 COLUMN = np.dtype(np.int32)  # of the pivots of LAPACK's geqp3
@@ -78,15 +78,10 @@ def _ordqz_type(
 
 def _require_blocks(ctx: ShapeGuardContext, *blocks: TensorMeta) -> tuple[Size, Size, Size, Size]:
     """Require blocks of a square matrix, and return their two numbers of rows, then of columns."""
-    rank, dtype = blocks[0].rank, blocks[0].dtype
     pairs = [require_matrices(ctx, x) for x in blocks]
-    if any(x.rank != rank or x.dtype != dtype for x in blocks):
-        raise ctx.fail("the blocks must have one number of axes and one dtype")
     (p, q), (p_right, q_right), (p_below, q_below), (p_last, q_last) = pairs
     for x in blocks[1:]:
-        for axis in range(rank - 2):
-            left, right = (ctx.exact(y, axis, field="operands") for y in (blocks[0], x))
-            ctx.require_equal(left, right, "the blocks must have one batch")
+        require_alike(ctx, blocks[0], x, range(x.rank - 2))
     for left, right in ((p, p_right), (q, q_below), (p_below, p_last), (q_right, q_last)):
         ctx.require_equal(left, right, f"blocks beside each other have sizes {left} and {right}")
     rows, columns = expr.add(p, p_below), expr.add(q, q_right)
@@ -115,11 +110,6 @@ def _angles_type(
     return TensorMeta(np.dtype(blocks[0].dtype.char.lower()), (*blocks[0].extents[:-2], Exact(count)))
 
 
-def _cubes(count: int) -> OpCost:
-    """Count so many times n**3 operations for each n by n matrix, without terms of lower order."""
-    return OpCost(lambda a: expr.mul(count, expr.mul(elements(a.inputs[0]), a.inputs[0][-1])))
-
-
 def _whole(a: Applied) -> Size:
     """Count reflections of each column in all rows, and their products."""
     *_, rows, columns = a.inputs[0]
@@ -138,14 +128,14 @@ qr_raw_op: Op = define("qr_raw", _raw_type, params={}, cost=OpCost(_reflections)
 qr_order_op: Op = define("qr_order", _order_type, params={}, cost=OpCost(_reflections), **PROBED_AT_ONES)
 polar_op: Op = define("polar", _matrix_type, params={}, cost=OpCost(_whole), **PROBED_AT_ONES)
 ldl_op: Op = define(
-    "ldl", _ldl_type, params={"lower": kinds.flag, "hermitian": kinds.flag}, cost=_cubes(1), **PROBED_AT_ONES
+    "ldl", _ldl_type, params={"lower": kinds.flag, "hermitian": kinds.flag}, cost=cubes(1), **PROBED_AT_ONES
 )
 balance_op: Op = define(
-    "balance", _balance_type, params={"permute": kinds.flag, "scale": kinds.flag}, cost=_cubes(1), **PROBED_AT_ONES
+    "balance", _balance_type, params={"permute": kinds.flag, "scale": kinds.flag}, cost=cubes(1), **PROBED_AT_ONES
 )
-qz_op: Op = define("qz", _qz_type, params={"output": _FORM}, cost=_cubes(66), **PROBED_AT_ONES)
+qz_op: Op = define("qz", _qz_type, params={"output": _FORM}, cost=cubes(66), **PROBED_AT_ONES)
 ordqz_op: Op = define(
-    "ordqz", _ordqz_type, params={"output": _FORM, "region": kinds.one_of(*REGIONS)}, cost=_cubes(66), **PROBED_AT_ONES
+    "ordqz", _ordqz_type, params={"output": _FORM, "region": kinds.one_of(*REGIONS)}, cost=cubes(66), **PROBED_AT_ONES
 )
 cossin_op: Op = define(
     "cossin",
@@ -192,17 +182,17 @@ def balance(a: Operand, *, permute: bool, scale: bool) -> tuple[Any, ...]:
 
 def qz(a: Operand, b: Operand, output: str) -> tuple[Any, ...]:
     """Return triangular aa and bb and unitary q and z with q aa z^H = a and q bb z^H = b."""
-    return tuple(apply_all(qz_op, a, b, output=output))
+    return apply_all(qz_op, a, b, output=output)
 
 
 def ordqz(a: Operand, b: Operand, output: str, region: str) -> tuple[Any, ...]:
     """Return what `qz` does with eigenvalues of a region first, and numerators and denominators of all of them."""
-    return tuple(apply_all(ordqz_op, a, b, output=output, region=region))
+    return apply_all(ordqz_op, a, b, output=output, region=region)
 
 
 def cossin(x11: Operand, x12: Operand, x21: Operand, x22: Operand, *, swap_sign: bool) -> tuple[Any, ...]:
     """Return block diagonal u and vh and the cosines and sines between them, for a unitary matrix in four blocks."""
-    return tuple(apply_all(cossin_op, x11, x12, x21, x22, swap_sign=swap_sign))
+    return apply_all(cossin_op, x11, x12, x21, x22, swap_sign=swap_sign)
 
 
 def cossin_angles(x11: Operand, x12: Operand, x21: Operand, x22: Operand) -> Any:
@@ -221,28 +211,14 @@ def _function_type(ctx: ShapeGuardContext, a: TensorMeta, *, function: str) -> T
 def _derivative_type(ctx: ShapeGuardContext, a: TensorMeta, *directions: TensorMeta, function: str) -> TensorMeta:
     require_squares(ctx, a)
     for e in directions:
-        if a.dtype != e.dtype:
-            raise ctx.bad_dtype(f"operands are {a.dtype} and {e.dtype}", "convert them to one dtype with astype")
-        if a.rank != e.rank:
-            raise ctx.fail("the matrices and the directions must have the same number of axes")
-        for axis in range(a.rank):
-            mine, other = (ctx.exact(x, axis, field="operands") for x in (a, e))
-            ctx.require_equal(mine, other, f"axis {axis} of the operands has sizes {mine} and {other}")
+        require_alike(ctx, a, e, range(a.rank))
     return a
 
 
 def _sylvester_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, q: TensorMeta) -> TensorMeta:
     for x in (a, b):
         require_squares(ctx, x)
-    if not a.dtype == b.dtype == q.dtype:
-        raise ctx.bad_dtype(f"operands are {a.dtype}, {b.dtype} and {q.dtype}", "convert them to one dtype with astype")
-    if not a.rank == b.rank == q.rank:
-        raise ctx.fail("the operands must have the same number of axes")
-    for axis in range(q.rank):
-        mine = ctx.exact(q, axis, field="operands")
-        for x in [b] if axis == q.rank - 1 else [a] if axis == q.rank - 2 else [a, b]:
-            other = ctx.exact(x, axis, field="operands")
-            ctx.require_equal(mine, other, f"axis {axis} of the operands has sizes {mine} and {other}")
+        require_alike(ctx, q, x, [*range(q.rank - 2), q.rank - (2 if x is a else 1)])
     return q
 
 
@@ -255,11 +231,6 @@ def _schur_type(ctx: ShapeGuardContext, a: TensorMeta, *, output: str) -> tuple[
 def _hessenberg_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
     require_squares(ctx, a)
     return a, a
-
-
-def _flops_of_cubes(count: int) -> OpCost:
-    """Count so many times n**3 operations for each n by n matrix, without terms of lower order."""
-    return OpCost(lambda a: expr.mul(count, expr.mul(elements(a.inputs[0]), a.inputs[0][-1])))
 
 
 def _of_directions(a: Applied) -> Size:
@@ -278,7 +249,7 @@ _FUNCTION = kinds.one_of(*FUNCTIONS)
 MOST_DIRECTIONS = 16
 
 matrix_function_op: Op = define(
-    "matrix_function", _function_type, params={"function": _FUNCTION}, cost=_flops_of_cubes(25), **PROBED_AT_ONES
+    "matrix_function", _function_type, params={"function": _FUNCTION}, cost=cubes(25), **PROBED_AT_ONES
 )
 matrix_function_derivative_op: Op = define(
     "matrix_function_derivative",
@@ -293,10 +264,10 @@ schur_op: Op = define(
     "schur",
     _schur_type,
     params={"output": kinds.one_of("real", "complex")},
-    cost=_flops_of_cubes(25),
+    cost=cubes(25),
     **PROBED_AT_ONES,
 )
-hessenberg_op: Op = define("hessenberg", _hessenberg_type, params={}, cost=_flops_of_cubes(5), **PROBED_AT_ONES)
+hessenberg_op: Op = define("hessenberg", _hessenberg_type, params={}, cost=cubes(5), **PROBED_AT_ONES)
 refuse(itself, matrix_function_op, matrix_function_derivative_op, sylvester_op, schur_op)
 
 
@@ -340,16 +311,10 @@ def _banded_type(
     ctx: ShapeGuardContext, ab: TensorMeta, b: TensorMeta, *, lower: int, upper: int, transposed: bool, positive: bool
 ) -> TensorMeta:
     diagonals, size = require_matrices(ctx, ab)
-    if ab.dtype != b.dtype:
-        raise ctx.bad_dtype(f"operands are {ab.dtype} and {b.dtype}", "convert them to one dtype with astype")
-    if ab.rank != b.rank:
-        raise ctx.fail("the matrices and the right-hand sides must have the same number of axes")
-    count = lower + upper + 1
+    require_alike(ctx, ab, b, range(ab.rank - 2))
+    count, rows = lower + upper + 1, ctx.shape(b)[-2]
     ctx.require_equal(diagonals, count, f"the band has {diagonals} rows, and {count} diagonals")
-    for axis in range(ab.rank - 1):
-        left = size if axis == ab.rank - 2 else ctx.exact(ab, axis, field="operands")
-        right = ctx.exact(b, axis, field="operands")
-        ctx.require_equal(left, right, f"axis {axis} of the right-hand sides has size {right}, not {left}")
+    ctx.require_equal(size, rows, f"the right-hand sides have {rows} rows, not {size}")
     return b
 
 
@@ -447,10 +412,9 @@ def banded_eigvalsh(ab: Operand, *, lower: bool, tridiagonal: bool) -> Any:
     return apply(banded_eigvalsh_op, ab, lower=lower, tridiagonal=tridiagonal)
 
 
-def banded_eigh(ab: Operand, *, lower: bool, tridiagonal: bool) -> tuple[Any, Any]:
+def banded_eigh(ab: Operand, *, lower: bool, tridiagonal: bool) -> tuple[Any, ...]:
     """Return the eigenvalues in ascending order, and eigenvectors, of Hermitian matrices by the diagonals of one side.
 
     `tridiagonal` chooses the solver for real matrices of two diagonals, which are the ones of the lower side.
     """
-    values, vectors = apply_all(banded_eigh_op, ab, lower=lower, tridiagonal=tridiagonal)
-    return values, vectors
+    return apply_all(banded_eigh_op, ab, lower=lower, tridiagonal=tridiagonal)

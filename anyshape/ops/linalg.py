@@ -4,6 +4,7 @@ Operands are floats or complex numbers of 32 bits or more, which LAPACK knows. A
 one that is not positive definite, with NumPy's LinAlgError.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,16 @@ def _real(dtype: np.dtype) -> np.dtype:
 
 def require_sides(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta) -> None:
     """Require right-hand sides with as many rows as the matrices have, and the same batch and dtype."""
+    require_alike(ctx, a, b, range(a.rank - 1))
+
+
+def require_alike(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, axes: Iterable[int]) -> None:
+    """Require one dtype, one number of axes, and equal sizes along some of them."""
     if a.dtype != b.dtype:
         raise ctx.bad_dtype(f"operands are {a.dtype} and {b.dtype}", "convert them to one dtype with astype")
     if a.rank != b.rank:
-        raise ctx.fail("the matrices and the right-hand sides must have the same number of axes")
-    for axis in range(a.rank - 1):
+        raise ctx.fail(f"the operands have {a.rank} and {b.rank} axes, and must have the same number of axes")
+    for axis in axes:
         left, right = (ctx.exact(x, axis, field="operands") for x in (a, b))
         ctx.require_equal(left, right, f"axis {axis} of the operands has sizes {left} and {right}")
 
@@ -162,7 +168,7 @@ def _triangular_type(
     return _solve_type(ctx, a, b, form=form)
 
 
-def _cubes(count: int) -> OpCost:
+def cubes(count: int) -> OpCost:
     """Count so many times n**3 operations for each n by n matrix, without terms of lower order."""
     return OpCost(lambda a: expr.mul(count, expr.mul(elements(a.inputs[0]), a.inputs[0][-1])))
 
@@ -193,18 +199,18 @@ _per_element = OpCost(lambda a: elements(a.inputs[0]))
 mirror_op: Op = define(
     "mirror", _mirror_type, params={"lower": kinds.flag, "conjugate": kinds.flag}, cost=_per_element, **PROBED_AT_ONES
 )
-cholesky_op: Op = define("cholesky", _square_type, params={}, cost=_cubes(1), **PROBED_AT_ONES)
-cholesky_tangent_op: Op = define("cholesky_tangent", _pair_type, params={}, cost=_cubes(4), **PROBED_AT_ONES)
-cholesky_cotangent_op: Op = define("cholesky_cotangent", _pair_type, params={}, cost=_cubes(2), **PROBED_AT_ONES)
-inv_op: Op = define("inv", _square_type, params={}, cost=_cubes(2), **PROBED_AT_ONES)
-det_op: Op = define("det", _det_type, params={}, cost=_cubes(1), **PROBED_AT_ONES)
-adjugate_op: Op = define("adjugate", _square_type, params={}, cost=_cubes(12), **PROBED_AT_ONES)
-slogdet_op: Op = define("slogdet", _slogdet_type, params={}, cost=_cubes(1), **PROBED_AT_ONES)
-lu_factor_op: Op = define("lu_factor", _lu_type, params={}, cost=_cubes(1), **PROBED_AT_ONES)
-eigvalsh_op: Op = define("eigvalsh", _eigvalsh_type, params={"lower": kinds.flag}, cost=_cubes(4), **PROBED_AT_ONES)
-eigh_op: Op = define("eigh", _eigh_type, params={"lower": kinds.flag}, cost=_cubes(9), **PROBED_AT_ONES)
-eigvals_op: Op = define("eigvals", _eigvals_type, params={}, cost=_cubes(10), **PROBED_AT_ONES)
-eig_op: Op = define("eig", _eig_type, params={}, cost=_cubes(25), **PROBED_AT_ONES)
+cholesky_op: Op = define("cholesky", _square_type, params={}, cost=cubes(1), **PROBED_AT_ONES)
+cholesky_tangent_op: Op = define("cholesky_tangent", _pair_type, params={}, cost=cubes(4), **PROBED_AT_ONES)
+cholesky_cotangent_op: Op = define("cholesky_cotangent", _pair_type, params={}, cost=cubes(2), **PROBED_AT_ONES)
+inv_op: Op = define("inv", _square_type, params={}, cost=cubes(2), **PROBED_AT_ONES)
+det_op: Op = define("det", _det_type, params={}, cost=cubes(1), **PROBED_AT_ONES)
+adjugate_op: Op = define("adjugate", _square_type, params={}, cost=cubes(12), **PROBED_AT_ONES)
+slogdet_op: Op = define("slogdet", _slogdet_type, params={}, cost=cubes(1), **PROBED_AT_ONES)
+lu_factor_op: Op = define("lu_factor", _lu_type, params={}, cost=cubes(1), **PROBED_AT_ONES)
+eigvalsh_op: Op = define("eigvalsh", _eigvalsh_type, params={"lower": kinds.flag}, cost=cubes(4), **PROBED_AT_ONES)
+eigh_op: Op = define("eigh", _eigh_type, params={"lower": kinds.flag}, cost=cubes(9), **PROBED_AT_ONES)
+eigvals_op: Op = define("eigvals", _eigvals_type, params={}, cost=cubes(10), **PROBED_AT_ONES)
+eig_op: Op = define("eig", _eig_type, params={}, cost=cubes(25), **PROBED_AT_ONES)
 svdvals_op: Op = define("svdvals", _svdvals_type, params={}, cost=_thin(4), **PROBED_AT_ONES)
 svd_op: Op = define("svd", _svd_type, params={"full": kinds.flag}, cost=_thin(12), **PROBED_AT_ONES)
 qr_op: Op = define("qr", _qr_type, params={}, cost=_thin(4), **PROBED_AT_ONES)
@@ -268,10 +274,9 @@ def slogdet(a: Operand) -> tuple[Any, ...]:
     return apply_all(slogdet_op, a)
 
 
-def lu_factor(a: Operand) -> tuple[Any, Any]:
+def lu_factor(a: Operand) -> tuple[Any, ...]:
     """Return the LU factors of regular matrices in one array, and the row pivots. Neither has a derivative."""
-    lu, pivots = apply_all(lu_factor_op, a)
-    return lu, pivots
+    return apply_all(lu_factor_op, a)
 
 
 def solve(a: Operand, b: Operand, form: str = "N") -> Any:

@@ -2,6 +2,7 @@
 
 import numpy
 
+from anyshape.scipy.cluster import vq
 from anyshape.scipy.spatial import distance
 from tests.samples.sample import Sample, draw
 
@@ -38,8 +39,37 @@ SAMPLES = [
         "pdist",
         lambda np, x: distance.pdist(x, "euclidean"),
         ("n, 2",),
+        ("pair_distances", "above", "put_above"),
+        make=apart,
+        tolerance=1e-8,
+    ),
+    Sample(
+        "pdist of components",
+        lambda np, x: distance.pdist(x, "minkowski", p=3),
+        ("3, d",),
         ("pair_distances",),
         make=apart,
         tolerance=1e-8,
+    ),
+    Sample(
+        "pdist of one row",
+        lambda np, x: distance.pdist(x, "sqeuclidean"),
+        ("1, 3",),
+        ("pair_distances", "above", "put_above"),
+    ),
+    Sample(
+        "squareform",
+        lambda np, x: distance.squareform(distance.squareform(x, checks=False) ** 2, checks=False),
+        ("3, 3",),
+        ("above", "put_above"),
+        ("float64", "float32", "complex128"),
+    ),
+    Sample(
+        "nearest codes",
+        lambda np, x, codes: vq.vq(x, codes),
+        ("n, 3", "4, 3"),
+        ("nearest",),
+        ("float64", "float32"),
+        tolerance=1e-6,
     ),
 ]

@@ -5,7 +5,7 @@ With D**p = sum of |t|**p, dD = D**(1 - p) times the sum of sign(t) |t|**(p - 1)
 Batching of distances of pairs of rows: one more leading axis.
 """
 
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, lines, no_shift
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, linear, lines, no_shift, stacks, zero
 from anyshape.autodiff.rules.linalg import product, stacked, swapped
 from anyshape.ops import distances as ds
 from anyshape.ops import elementwise as ew
@@ -30,11 +30,21 @@ def _pulls(ctx, x, y, v, g, power, odd):
     return ds.difference_pulls(x, y, v, g, power=power, odd=odd)
 
 
-def _distances_jvp(ctx, tangents, out, x, y, *, power, root):
-    of_x, of_y = tangents
-    total = _products(ctx, x, y, of_x, _ones(ctx, y), power - 1, True) if of_x is not None else None
+def _distances_jvp(ctx, tangents, out, x, *others, power, root):
+    if not others:  # each distance moves by its first row and by its second one, at mirrored elements
+        total = ds.above(_products(ctx, x, x, tangents[0], _ones(ctx, x), power - 1, True), both=True)
+        return _in_lengths(total, out, power, root)
+    (of_x, of_y), (y,) = tangents, others
+    total = None
+    if of_x is not None:
+        total = _products(ctx, x, y, of_x, _ones(ctx, y), power - 1, True)
     if of_y is not None:
         total = add_tangents(total, _products(ctx, x, y, _ones(ctx, x), ew.neg(of_y), power - 1, True))
+    return _in_lengths(total, out, power, root)
+
+
+def _in_lengths(total, out, power, root):
+    """Return tangents of distances by tangents of sums of powers, divided by the power."""
     if not root:
         return total * power
     zero = ew.eq(out, 0.0)
@@ -82,6 +92,9 @@ def _pulls_back(ctx, ct, x, y, v, g, *, power, odd):
 
 
 JVPS[ds.pair_distances_op] = _distances_jvp
+zero(ds.nearest_op)
+linear(ds.above_op, lambda ctx, ct, a, *, both: ds.put_above(ct, ctx.shape(a)[-1], both=both))
+linear(ds.put_above_op, lambda ctx, ct, v, *, both, **size: ds.above(ct, both=both))
 JVPS[ds.difference_products_op] = _products_jvp
 TRANSPOSES[ds.difference_products_op] = _products_back
 JVPS[ds.difference_pulls_op] = _pulls_jvp
@@ -98,15 +111,18 @@ def _lines_of(*arrays):
     return lambda ranks, **params: [[*range(ranks[0] - 2), *ends] for ends in arrays]
 
 
-lines(_lines_of(_X, _Y, _PAIRS), ds.pair_distances_op)
+_PAIRED = _lines_of(_X, _Y, _PAIRS)
+lines(lambda ranks, **params: (_PAIRED if len(ranks) > 2 else stacks)(ranks), ds.pair_distances_op)
+lines(stacks, ds.above_op)
+lines(lambda ranks, **params: [[*range(ranks[0] - 1), *[None] * k] for k in (1, 2)], ds.put_above_op)
 lines(_lines_of(_X, _Y, _X, _Y, _PAIRS), ds.difference_products_op)
 lines(_lines_of(_X, _Y, _Y, _PAIRS, _X), ds.difference_pulls_op)
 
 # -- shifts of operands
 
-no_shift(ds.pair_distances_op, ds.difference_products_op, ds.difference_pulls_op)
-
-
-stacked(ds.pair_distances_op)
-stacked(ds.difference_products_op)
-stacked(ds.difference_pulls_op)
+for _op in (
+    ds.pair_distances_op, ds.above_op, ds.put_above_op, ds.nearest_op, ds.difference_products_op,
+    ds.difference_pulls_op,
+):  # fmt: skip
+    no_shift(_op)
+    stacked(_op)

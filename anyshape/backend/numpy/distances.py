@@ -9,18 +9,46 @@ from anyshape.backend.compiler import op_traits
 from anyshape.backend.compiler.op_traits import OPAQUE, ElementTime, declare
 from anyshape.ops import distances as ds
 from anyshape.ops.core.apply import kernel
-from anyshape.support.packages import scipy_distance
+from anyshape.support.packages import scipy_distance, scipy_vq
 
 BLOCK = 1 << 15  # elements of differences that are computed together: they stay in a cache of the core
 
 
-def _distances(x, y, *, power, root):
-    out = np.empty((*x.shape[:-1], y.shape[-2]))
+def _distances(x, *y, power, root):
+    n, measure = x.shape[-2], scipy_distance.cdist if y else scipy_distance.pdist
+    out = np.empty((*x.shape[:-2], *((n, y[0].shape[-2]) if y else (n * (n - 1) // 2,))))
     name = {1.0: "cityblock", 2.0: "euclidean" if root else "sqeuclidean"}.get(power, "minkowski")
     options = {"p": power} if name == "minkowski" else {}
+    for index in np.ndindex(x.shape[:-2] if n else (0,)):
+        measure(x[index], *[v[index] for v in y], name, out=out[index], **options)
+    if name == "minkowski" and not root:
+        np.power(out, power, out=out)
+    return out
+
+
+def _nearest(x, codes):
+    out = np.empty(x.shape[:-1], np.int32)
     for index in np.ndindex(x.shape[:-2]):
-        values = scipy_distance.cdist(x[index], y[index], name, **options)
-        out[index] = values if root or name != "minkowski" else values**power
+        out[index] = scipy_vq.vq(x[index], codes[index], check_finite=False)[0]
+    return out
+
+
+def _above(a, *, both):
+    n = a.shape[-1]
+    if n < 2:  # SciPy takes no number for one row
+        return np.empty((*a.shape[:-2], 0), a.dtype)
+    a = a + np.swapaxes(a, -1, -2) if both else a
+    rows = [scipy_distance.squareform(a[index], "tovector", checks=False) for index in np.ndindex(a.shape[:-2])]
+    return rows[0] if a.ndim == 2 else np.reshape(rows, (*a.shape[:-2], n * (n - 1) // 2)).astype(a.dtype, copy=False)
+
+
+def _put_above(v, *, rows, both):
+    out = np.zeros((*v.shape[:-1], rows, rows), v.dtype)
+    for index in np.ndindex(v.shape[:-1] if rows > 1 else (0,)):
+        whole = scipy_distance.squareform(v[index], "tomatrix", checks=False)
+        if v.ndim == 1 and both:
+            return whole
+        out[index] = whole if both else np.triu(whole)
     return out
 
 
@@ -64,16 +92,27 @@ def _products(x, y, u, v, *, power, odd):
 def _pulls(x, y, v, g, *, power, odd):
     out = np.zeros(x.shape)
     for index in np.ndindex(x.shape[:-2] if out.size else (0,)):
+        if not g[index].flags.c_contiguous:  # the transpose is, so that rows of y come in blocks
+            total = out[index].T
+            for block, values in _blocks(y[index], x[index], np.ones_like(x[index]), power, odd):
+                values *= g[index].T[block][:, None, :]
+                moved = np.einsum("bdn,bd->dn", values, v[index][block])
+                total += -moved if odd else moved
+            continue
         for block, values in _blocks(x[index], y[index], v[index], power, odd):
             np.matmul(values, g[index][block, :, None], out=out[index][block, :, None])
     return out
 
 
 kernel(ds.pair_distances_op, _distances)
+kernel(ds.nearest_op, _nearest)
+kernel(ds.above_op, _above)
+kernel(ds.put_above_op, _put_above)
 kernel(ds.difference_products_op, _products)
 kernel(ds.difference_pulls_op, _pulls)
 
 
 _SLOW = OPAQUE._replace(time=ElementTime(20.0, 20.0), scratch=op_traits.by_blocks(1 << 20))
 
-declare(_SLOW, ds.pair_distances_op, ds.difference_products_op, ds.difference_pulls_op)
+declare(OPAQUE, ds.above_op, ds.put_above_op)
+declare(_SLOW, ds.pair_distances_op, ds.nearest_op, ds.difference_products_op, ds.difference_pulls_op)

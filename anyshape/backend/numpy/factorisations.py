@@ -44,27 +44,17 @@ def _polar(a):
 
 
 def _ldl(a, *, lower, hermitian):
-    factor, middle = np.empty(a.shape, a.dtype), np.empty(a.shape, a.dtype)
-    order = np.broadcast_to(np.arange(a.shape[-1]), a.shape[:-1]).copy()
-    if a.size:
-        for index in np.ndindex(a.shape[:-2]):
-            if np.isfinite(a[index]).all():
-                factor[index], middle[index], order[index] = scipy_linalg.ldl(a[index], lower, hermitian)
-            else:
-                factor[index], middle[index] = np.nan, np.nan
-    return factor, middle, order
+    results = np.empty(a.shape, a.dtype), np.empty(a.shape, a.dtype), _own_order(a)
+    return each(lambda x: scipy_linalg.ldl(x, lower, hermitian), results, a)
+
+
+def _own_order(a):
+    return np.broadcast_to(np.arange(a.shape[-1]), (*a.shape[:-2], a.shape[-1])).copy()
 
 
 def _balance(a, *, permute, scale):
-    scales = np.ones(a.shape[:-1])
-    order = np.broadcast_to(np.arange(a.shape[-1]), a.shape[:-1]).copy()
-    if a.size:
-        for index in np.ndindex(a.shape[:-2]):
-            if np.isfinite(a[index]).all():
-                _, (scales[index], order[index]) = scipy_linalg.matrix_balance(a[index], permute, scale, separate=True)
-            else:
-                scales[index] = np.nan
-    return scales, order
+    balanced = lambda x: scipy_linalg.matrix_balance(x, permute, scale, separate=True)[1]
+    return each(balanced, (np.ones(a.shape[:-1]), _own_order(a)), a)
 
 
 def _qz(a, b, *, output):
@@ -108,7 +98,10 @@ _NAN = complex(np.nan, np.nan)
 
 
 def each(function: Any, results: Any, *operands: Any) -> Any:
-    """Fill arrays with the results of a function of single matrices, or with NaN where one is not finite."""
+    """Fill arrays with the results of a function of single matrices, or with NaN where one is not finite.
+
+    Integers stay as they are there.
+    """
     if not all(x.size for x in results):
         return results
     for index in np.ndindex(operands[0].shape[:-2]):
@@ -116,7 +109,8 @@ def each(function: Any, results: Any, *operands: Any) -> Any:
         is_finite = all(np.isfinite(x).all() for x in matrices)
         values = function(*matrices) if is_finite else [_NAN if x.dtype.kind == "c" else np.nan for x in results]
         for result, value in zip(results, values, strict=True):
-            result[index] = value
+            if is_finite or result.dtype.kind in "fc":
+                result[index] = value
     return results
 
 
@@ -253,22 +247,20 @@ def _toeplitz_solve(sides, b, *, transposed):
 
 
 def _banded_eigh(ab, *, lower, tridiagonal, only_values=False):
-    size = ab.shape[-1]
-    values = np.empty((*ab.shape[:-2], size), ab.dtype.char.lower())
-    outs = [values] if only_values else [values, np.empty((*values.shape, size), ab.dtype)]
+    batch, size, count = ab.shape[:-2], ab.shape[-1], 2 - only_values
+    results = np.empty((*batch, size), ab.dtype.char.lower()), np.empty((*batch, size, size), ab.dtype)
 
     def solved(band):
         if size < 2:  # LAPACK errs for matrices of one number
-            return band[0 if lower else -1].real, np.ones((size, size))
-        if tridiagonal:
-            return scipy_linalg.eigh_tridiagonal(band[0], band[1, :-1], only_values, check_finite=False)
-        return scipy_linalg.eig_banded(band, lower, only_values, check_finite=False)
+            pair = band[0 if lower else -1].real, 1
+        elif tridiagonal:
+            pair = scipy_linalg.eigh_tridiagonal(band[0], band[1, :-1], only_values, check_finite=False)
+        else:
+            pair = scipy_linalg.eig_banded(band, lower, only_values, check_finite=False)
+        return pair[:count] if isinstance(pair, tuple) else (pair,)
 
-    for index in np.ndindex(ab.shape[:-2]):
-        results = solved(finite(ab[index]))
-        for out, result in zip(outs, [results] if only_values and size > 1 else results, strict=False):
-            out[index] = result
-    return values if only_values else tuple(outs)
+    solutions = each(solved, results[:count], finite(ab))
+    return solutions[0] if only_values else solutions
 
 
 kernel(fa.banded_eigh_op, _banded_eigh)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.numpy.operands.promotion import result_type, sizes
+from anyshape.numpy.operands.promotion import as_traced, result_type, sizes
 from anyshape.numpy.serve import Module, falls_through
 from anyshape.ops import distances as ds
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.operands.conversion import real_floats, require_finite
+from anyshape.scipy.operands.conversion import require_finite
 from anyshape.scipy.spatial.distance.metrics import euclidean
 from anyshape.support.packages import scipy_vq
 
@@ -56,7 +56,6 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
     if points.ndim == 1:
         points, codes = points[:, None], codes[:, None]
     ctx.require_equal(sizes(points)[1], sizes(codes)[1], "observations and vectors have equal lengths")
-    squares = ds.pair_distances(real_floats(points), real_floats(codes), power=2, root=False)
-    code = xp.argmin(squares, axis=1)
+    code = ds.nearest(as_traced(points), as_traced(codes))
     distance = euclidean(points, xp.take(codes, code, axis=0)).astype(points.dtype)
     return code.astype(np.int32 if dtype.kind == "f" else np.intp), distance

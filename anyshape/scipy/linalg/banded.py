@@ -202,14 +202,12 @@ def _chosen(name: str, select, select_range) -> slice:
 
 def _eigenpairs(band, lower: bool, only_values: bool, chosen: slice, *, tridiagonal: bool = False):
     """Return eigenvalues, and eigenvectors; bands of an unknown number of rows are solved as whole matrices."""
-    form, operand = {"lower": lower, "tridiagonal": tridiagonal}, as_traced(band)
-    values, pairs = ls.banded_eigvalsh, ls.banded_eigh
-    if not has_type(band.shape[-2], int):
-        form, operand = {}, as_traced(_mirrored(_whole(band, lower)))
-        values, pairs = la.eigvalsh, la.eigh
-    if only_values:
-        return values(operand, **form)[..., chosen]
-    return tuple(x[..., chosen] for x in pairs(operand, **form))
+    if has_type(band.shape[-2], int):
+        solve = ls.banded_eigvalsh if only_values else ls.banded_eigh
+        results = solve(as_traced(band), lower=lower, tridiagonal=tridiagonal)
+    else:
+        results = (la.eigvalsh if only_values else la.eigh)(as_traced(_mirrored(_whole(band, lower))))
+    return results[..., chosen] if only_values else tuple(x[..., chosen] for x in results)
 
 
 def eigvals_banded(a_band: Any, lower: bool = False, *args: Any, **options: Any) -> Any:

@@ -388,7 +388,7 @@ def deconvolve(signal: Any, divisor: Any) -> tuple[Any, Any]:
     """Return the quotient and the remainder of polynomials; the quotient by a longer divisor has no elements."""
     number, by = xp.atleast_1d(signal), xp.atleast_1d(divisor)
     context_of("deconvolve", number).require(at_least(promotion.sizes(number)[0], 1), "the signal has an element")
-    impulse = (xp.arange(xp.maximum(number.shape[0] - by.shape[0] + 1, 0)) == 0).astype(np.float64)
-    quotient = lfilter(number, by, impulse)
+    leading = number[: xp.maximum(number.shape[0] - by.shape[0] + 1, 0)]  # the quotient needs no further coefficients
+    quotient = lfilter(np.ones(1), by, leading)
     product = convolve(by, xp.append(quotient, np.zeros(1)), mode="full")
     return quotient, number - product[: number.shape[0]]

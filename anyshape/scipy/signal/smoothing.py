@@ -1,6 +1,7 @@
 """Define the smoothing filters of `scipy.signal`: ranks of windows, Wiener's filter, and local polynomials."""
 
 import math
+from collections.abc import Callable
 from math import pi
 from typing import Any
 
@@ -16,6 +17,7 @@ from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.signal.filtering import lfilter, sosfilt
 from anyshape.support.packages import scipy_signal
 from anyshape.transforms.control import check
+from anyshape.transforms.control_flow.conditionals import cond
 
 
 def order_filter(a: Any, domain: Any, rank: Any) -> Any:
@@ -97,12 +99,26 @@ def _mirrored_signals(name: str, signal, precision) -> tuple[Any, Any, float]:
     return x, x if x.ndim == 2 else x[None, :], float(precision) if 0 < precision <= 1 else usual
 
 
-def _until_small(name: str, factors, lines, precision: float):
-    """Return the sum of products with factors up to the first small one, a column; one before the last must be."""
-    is_small = xp.abs(factors) <= precision
-    check(xp.any(is_small[:-1]), f"{name}: the sum for the mirrored signal did not converge")
-    before = xp.cumsum(is_small) - is_small
-    return xp.sum(xp.where(before == 0, factors, 0.0).astype(lines.dtype) * lines, axis=-1, keepdims=True)
+FEW = 1024  # terms that are tried before all
+
+
+def _until_small(name: str, response: Callable[[Any], Any], lines, precision: float):
+    """Return the sum of products with factors up to the first small one, a column; one before the last must be.
+
+    `response` gives the factors by their positions.
+    """
+
+    def total(count) -> tuple[Any, Any]:
+        factors = response(xp.arange(count))
+        is_small = xp.abs(factors) <= precision
+        before = xp.cumsum(is_small) - is_small
+        terms = xp.where(before == 0, factors, 0.0).astype(lines.dtype) * lines[:, :count]
+        return xp.sum(terms, axis=-1, keepdims=True), xp.any(is_small[:-1])
+
+    near, is_enough = total(xp.minimum(lines.shape[-1], FEW))
+    result, converges = cond(is_enough, lambda: (near, is_enough), lambda: total(lines.shape[-1]))
+    check(converges, f"{name}: the sum for the mirrored signal did not converge")
+    return result
 
 
 def symiirorder1(signal: Any, c0: Any, z1: Any, precision: Any = -1.0) -> Any:
@@ -111,8 +127,7 @@ def symiirorder1(signal: Any, c0: Any, z1: Any, precision: Any = -1.0) -> Any:
     x, lines, least = _mirrored_signals(name, signal, precision)
     c0, pole = (xp.asarray(v).astype(x.dtype) for v in (c0, z1))
     check(xp.abs(pole) < 1, f"{name}: z1 must be less than 1 in size")
-    n = lines.shape[-1]
-    first = lines[:, :1] + _until_small(name, pole ** (1 + xp.arange(n)), lines, least)
+    first = lines[:, :1] + _until_small(name, lambda k: pole ** (1 + k), lines, least)
     below = xp.stack([xp.ones((), x.dtype), -pole])
     rest, _ = lfilter(np.ones(1, x.dtype), below, lines[:, 1:], zi=first * pole)
     forward = xp.concatenate([first, rest], axis=1)
@@ -153,11 +168,11 @@ def symiirorder2(input: Any, r: Any, omega: Any, precision: Any = -1.0) -> Any:
     r, omega = (xp.asarray(v).astype(np.float64) for v in (r, omega))
     check(r < 1, f"{name}: r must be less than 1")
     a2, a3 = 2 * r * xp.cos(omega), -r * r
-    gain, k = 1 - a2 - a3, xp.arange(lines.shape[-1])
-    ahead = lambda shift: _until_small(name, _response(k + shift, gain, r, omega), lines, least)
+    gain = 1 - a2 - a3
+    ahead = lambda shift: _until_small(name, lambda k: _response(k + shift, gain, r, omega), lines, least)
     # SciPy compares the square of a term here
     back = lambda near, far: _until_small(
-        name, sum(_response_of_both(k + s, gain, r, omega) for s in (near, far)), lines[:, ::-1], least**0.5
+        name, lambda k: sum(_response_of_both(k + s, gain, r, omega) for s in (near, far)), lines[:, ::-1], least**0.5
     )
     start = lambda k: _response(k, gain, r, omega).astype(x.dtype)
     first = start(0) * lines[:, :1] + ahead(1), start(0) * lines[:, 1:2] + start(1) * lines[:, :1] + ahead(2)

@@ -15,10 +15,10 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.memory import refuse_out
-from anyshape.numpy.operands.promotion import is_traced, sizes
+from anyshape.numpy.operands.promotion import as_traced, is_traced, sizes
 from anyshape.ops import distances as ds
 from anyshape.ops.core.apply import context_of
-from anyshape.ops.creation import iota, size_value
+from anyshape.ops.creation import size_value
 from anyshape.ops.dynamic import size_from_count
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_distance
@@ -245,7 +245,7 @@ _ALIASES = {
 def _metric(name: str, metric, options: dict[str, Any], a, b) -> tuple[Metric, Any]:
     """Return a distance along the last axis, and the matrix of the distances of rows if there is a short way to it.
 
-    SciPy's defaults of some options depend on the rows.
+    Without b distances are the ones of each two rows of a. SciPy's defaults of some options depend on the rows.
     """
     if callable(metric):
         pair = lambda u, v: metric(u, v, **options)
@@ -257,13 +257,18 @@ def _metric(name: str, metric, options: dict[str, Any], a, b) -> tuple[Metric, A
         options["V"] = xp.var(_stacked(a, b), axis=0, ddof=1)
     if key == "mahalanobis" and "VI" not in options:
         options["VI"] = xp.linalg.inv(xp.atleast_2d(xp.cov(_stacked(a, b).T))).T
-    whole = MATRICES[key](a, b, **options) if key in MATRICES else None
+    whole = MATRICES[key](a, _or_same(key, a, b), **options) if key in MATRICES else None
     rows = (lambda x: x) if key in OF_COUNTS else real_floats
     return lambda u, v: METRICS[key](rows(u), rows(v), **options), whole
 
 
+def _or_same(key: str, a, b):
+    """Return b, or a in its place for a distance that has no short way without b."""
+    return a if b is None and key not in OF_POWERS else b
+
+
 def _stacked(a, b):
-    return a if a is b else xp.concatenate([a, b])
+    return a if b is None else xp.concatenate([a, b])
 
 
 def _mapped(pair: Metric, u, v):
@@ -306,9 +311,11 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any)
     """Return the distances of each two rows of X in a vector; see `cdist` and `squareform`."""
     refuse_out("pdist", out)
     x = _rows("pdist", "X", X)
-    distance, whole = _metric("pdist", metric, options, x, x)
+    distance, whole = _metric("pdist", metric, options, x, None)
+    if whole is not None:
+        return ds.above(as_traced(whole)) if whole.ndim == 2 else whole
     first, second = xp.triu_indices(x.shape[0], 1)
-    return distance(x[first], x[second]) if whole is None else whole[first, second]
+    return distance(x[first], x[second])
 
 
 def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
@@ -320,19 +327,14 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
         if checks:
             check(xp.abs(x - x.T) <= 1e-8 + 1e-5 * xp.abs(x.T), "squareform: the matrix must be symmetric")
             check(xp.diagonal(x) == 0, "squareform: the diagonal of the matrix must be zero")
-        first, second = xp.triu_indices(x.shape[0], 1)
-        return x[first, second]
+        return ds.above(as_traced(x))
     if x.ndim != 1 or force.lower() in ("tovector", "v"):
         raise ArgumentError("squareform", "X", f"has {x.ndim} axes", "pass a vector of distances, or a square matrix")
     pairs = xp.asarray(size_value(sizes(x)[0]))
     count = xp.ceil(xp.sqrt(2.0 * pairs)).astype(np.int64)
     count = xp.where(pairs == 0, 1, count)
     check(count * (count - 1) == 2 * pairs, "squareform: the vector must have n * (n - 1) / 2 distances")
-    n = size_from_count(count)
-    i, j = iota(n)[:, None], iota(n)[None, :]
-    low, high = xp.minimum(i, j), xp.maximum(i, j)
-    position = low * count - low * (low + 1) // 2 + high - low - 1
-    return xp.concatenate([x, xp.zeros(1, x.dtype)])[xp.where(i == j, pairs, position)]
+    return ds.put_above(as_traced(x), size_from_count(count), both=True)
 
 
 Matrix = Callable[..., Any]
@@ -342,18 +344,23 @@ def _powers(power, *, root: bool) -> Matrix:
     """Return the sums of powers of differences, or their roots; None where the weights are traced."""
 
     def matrix(a, b, w=None):
-        a, b = real_floats(a), real_floats(b)
         if is_traced(w):
             return None
+        scale = None
         if w is not None:
             weights = np.asarray(w, np.float64)
             if (weights < 0).any():
                 raise ArgumentError("cdist", "w", "has a negative weight", "pass weights of 0 or more")
             scale = weights ** (1 / power)
-            a, b = a * scale, b * scale
-        return ds.pair_distances(a, b, power=power, root=root)
+        return _of_rows(a, b, scale, power, root)
 
     return matrix
+
+
+def _of_rows(a, b, scale, power, root):
+    """Return the sums of powers of scaled differences; without b a vector, of each two rows of a."""
+    rows = [real_floats(x) if scale is None else real_floats(x) * scale for x in (a, b) if x is not None]
+    return ds.pair_distances(*rows, power=power, root=root)
 
 
 def _minkowski(a, b, p=2, w=None):
@@ -362,8 +369,7 @@ def _minkowski(a, b, p=2, w=None):
 
 
 def _seuclidean(a, b, V):
-    scale = xp.sqrt(xp.asarray(V, np.float64))
-    return ds.pair_distances(real_floats(a) / scale, real_floats(b) / scale, power=2, root=True)
+    return _of_rows(a, b, 1 / xp.sqrt(xp.asarray(V, np.float64)), 2, True)
 
 
 def _cosine(a, b, w=None):
@@ -393,6 +399,7 @@ def _pairs_of_counts(name: str) -> Matrix:
     return matrix
 
 
+OF_POWERS = ("cityblock", "sqeuclidean", "euclidean", "minkowski", "seuclidean")
 MATRICES: Mapping[str, Matrix] = {
     "cityblock": _powers(1, root=False),
     "sqeuclidean": _powers(2, root=False),
