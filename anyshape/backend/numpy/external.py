@@ -104,15 +104,10 @@ def _folded(x, axis, before, n, mode):
     x = np.moveaxis(x, axis, 0)
     out = x[before : before + n]
     if mode != "constant":
-        elements = _elements(n, before, len(x) - n - before, mode)
-        for i in (*range(before), *range(before + n, len(x))):
-            out[elements[i]] += x[i]
+        beyond = np.r_[-before:0, n : len(x) - before]
+        for position, element in zip(beyond, _inside(beyond, n, mode)):
+            out[element] += x[before + position]
     return np.moveaxis(out, 0, axis)
-
-
-def _elements(n, before, after, mode):
-    """Return which element of n stands at each position from `before` before the first to `after` after the last."""
-    return _inside(np.arange(-before, n + after), n, mode)
 
 
 def _inside(position, n, mode):
@@ -143,7 +138,8 @@ def _weigh(x, y, *, axes, before, window, mode):
 def _extended(x, axis, before, after, mode, fill=0):
     n = x.shape[axis]
     if mode != "constant":
-        return np.take(x, _elements(n, before, after, mode), axis)
+        ends = (np.take(x, _inside(np.arange(*ends), n, mode), axis) for ends in ((-before, 0), (n, n + after)))
+        return np.concatenate([next(ends), x, next(ends)], axis)
     fill = np.asarray(fill).astype(np.uint8 if x.dtype == bool else x.dtype)  # as C converts it
     return np.pad(x, [(before, after) if a == axis else (0, 0) for a in range(x.ndim)], constant_values=fill)
 

@@ -165,12 +165,24 @@ def _cumulative(ufunc, identity):
         if exclusive:
             out = np.empty(x.shape, x.dtype)
             out[(*outer, slice(0, 1))] = identity(x.dtype)
-            ufunc.accumulate(rows[(*outer, slice(0, -1))], axis=axis, out=out[(*outer, slice(1, None))])
+            _accumulate(ufunc, rows[(*outer, slice(0, -1))], axis, out[(*outer, slice(1, None))])
         else:
-            out = ufunc.accumulate(rows, axis=axis, dtype=x.dtype)  # or small integers become large ones
+            out = _accumulate(ufunc, rows, axis, np.empty(x.shape, x.dtype))
         return out[backwards] if reverse else out
 
     return run
+
+
+def _accumulate(ufunc, x, axis, out):
+    """Write running results: step by step for many short lines, which NumPy takes one after the other."""
+    lines = x.size // max(x.shape[axis], 1)
+    if lines < 512 or (axis and lines < 8 * x.shape[axis]):
+        return ufunc.accumulate(x, axis=axis, dtype=x.dtype, out=out)  # without dtype small integers become large ones
+    x, results = np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0)
+    results[0] = x[0]
+    for k in range(1, len(x)):
+        ufunc(results[k - 1], x[k], out=results[k])
+    return out
 
 
 def _recurrence(a, b, *, axis, reverse):

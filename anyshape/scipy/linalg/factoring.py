@@ -43,6 +43,8 @@ from anyshape.support.packages import scipy_linalg
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.control import stop_gradient
+from anyshape.transforms.custom.custom_rules import custom_jvp
+from anyshape.transforms.grad import jvp
 
 
 def refuse_option(function: str, option: str, value: Any) -> ArgumentError:
@@ -534,8 +536,20 @@ def null_space(A: Any, rcond: Any = None, **options: Any) -> Any:
     independent and at most 6/11 as many as the columns, and so do derivatives. Elsewhere the basis turns least in
     derivatives. Functions of the space alone, as `n @ n.T`, do not depend on it.
     """
+    basis = custom_jvp(lambda a: _null_basis(a, rcond)[0])
+    basis.defjvp(lambda primals, tangents: jvp(lambda a: _null_space(a, rcond), primals, tangents))
+    return basis(as_matrices("null_space", A))
+
+
+def _null_basis(A, rcond) -> tuple[Any, Any, Any, Any]:
+    """Return singular vectors of zeros, the matrix, its rank and the relative tolerance."""
     a, _, vh, rank, tolerance = _decomposed("null_space", A, rcond, True)
-    basis = xp.conj(vh[xp.arange(a.shape[1]) >= rank].T)
+    return xp.conj(vh[xp.arange(a.shape[1]) >= rank].T), a, rank, tolerance
+
+
+def _null_space(A, rcond):
+    """Return the basis by operations that have its derivatives."""
+    basis, a, rank, tolerance = _null_basis(A, rcond)
     least = _orthonormal(basis - xp.linalg.pinv(a, tolerance) @ (a @ basis))
     has_full_rank = rank == a.shape[0]
     completion, exists = _completion(xp.where(has_full_rank, a, xp.eye(*a.shape)))
