@@ -54,7 +54,7 @@ def check_total(program, namespace=anp):
         assert jitted.cache_info().traces == 1, f"{program}\n{jitted.cache_info()}"
 
 
-@settings(max_examples=75)
+@settings(max_examples=50)
 @given(programs())
 def test_one_trace_gives_what_numpy_gives_at_every_size(program):
     check_total(program)
@@ -106,7 +106,7 @@ def check_honest(meta, array, known, text):
             assert evaluate_size(extent.size, known.get) >= size, f"{text}: {meta} has value of shape {array.shape}"
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(programs(**SMOOTH))
 def test_every_value_of_a_gradient_has_the_metadata_it_was_promised(program):
     """Every intermediate value, also those that the plan leaves to NumPy or writes over."""
@@ -155,7 +155,7 @@ def infer_again(graph, metas):
     return env
 
 
-@settings(max_examples=90)
+@settings(max_examples=60)
 @given(programs(), st.integers(0, 8), st.sampled_from(["unknown", "bound"]))
 def test_no_rule_makes_a_weak_extent_strong(program, axis, kind):
     """An axis of an input is made weaker. No later extent may then be exact in the size that nobody knows."""
@@ -214,7 +214,7 @@ def check_gradient(program):
         assert loss.cache_info().traces == 1
 
 
-@settings(max_examples=50)
+@settings(max_examples=35)
 @given(programs(**SMOOTH))
 def test_gradients_agree_with_differences_at_every_size(program):
     check_gradient(program)
@@ -267,7 +267,7 @@ def check_vmap(program, share):
         assert mapped.cache_info().traces == 1
 
 
-@settings(max_examples=75)
+@settings(max_examples=50)
 @given(programs(length=5), st.integers(0, 2))
 def test_vmap_equals_a_loop_at_every_size(program, share):
     check_vmap(program, share)
@@ -362,7 +362,7 @@ def check_closed(program, names):
 NESTS = st.lists(st.sampled_from(sorted(LAYERS)), min_size=2, max_size=3).map(tuple)
 
 
-@settings(max_examples=75)
+@settings(max_examples=50)
 @given(programs(smooth=True, dtypes=FLOATS, length=4), NESTS)
 def test_transforms_nest_in_any_order(program, names):
     check_closed(program, names)
@@ -378,7 +378,7 @@ def test_transforms_nest_in_any_order_slow(program, names):
 # -- Laws 5 and 7: concrete at the boundary, portable ------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(programs())
 def test_plans_equal_the_naive_evaluator_and_graphs_pickle(program):
     jitted = traced(program)
@@ -401,7 +401,7 @@ def concrete(param):
     return not callable(param) or isinstance(param, (type, np.dtype))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(programs())
 def test_params_hold_no_arrays_and_no_functions(program):
     jitted = traced(program)
@@ -474,7 +474,7 @@ def test_programs_and_gradients_run_in_a_fresh_process(tmp_path):
 # -- Law 6: said out loud ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=90)
+@settings(max_examples=60)
 @given(programs())
 def test_a_failed_call_leaves_nothing_behind(program):
     """After any error, in tracing or at a call, the next call works and the next trace starts clean."""

@@ -94,11 +94,11 @@ def sweep(folder, chosen, derivatives):
 
 def test_rows_run_in_a_process_without_their_source(tmp_path):
     """Run a part of the rows with their first dtype, and the derivatives of a quarter of these."""
-    chosen = [c for c in FIRST if in_gate("saved", c, 8)]
+    chosen = [c for c in FIRST if in_gate("saved", c, 16)]
     expected = sweep(tmp_path, [c for i, c in enumerate(chosen) if i % 4], derivatives=False)
     expected |= sweep(tmp_path, chosen[::4], derivatives=True)
-    assert len(expected) > 0.9 * len(chosen) > 60
-    assert sum(derivatives is not None for _, calls in expected.values() for *_, derivatives in calls) > 15
+    assert len(expected) > 0.9 * len(chosen) > 30
+    assert sum(derivatives is not None for _, calls in expected.values() for *_, derivatives in calls) > 7
 
 
 @pytest.mark.slow

@@ -22,6 +22,11 @@ from anyshape import map as map_loop
 from anyshape.errors import ArgumentError, MutationError
 
 
+@pytest.fixture(autouse=True)
+def as_users_run_programs():
+    """Optimise and verify plans in this file: they decide what is written in place."""
+
+
 def powers(x, loop):
     """Powers, sums through a view, and a number that the loop gives."""
     y = np.zeros_like(x)

@@ -218,6 +218,11 @@ moves = st.lists(
 quiet = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
+@pytest.fixture(autouse=True)
+def as_users_run_programs():
+    """Optimise and verify plans in this file: they decide what is written in place."""
+
+
 def moved(steps, carries, i):
     """Make the moves of one trip, one after the other."""
     carries = list(carries)
