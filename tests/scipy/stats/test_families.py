@@ -1,5 +1,6 @@
 """Compare the families of anyshape.scipy.stats with SciPy's, and their derivatives with one another."""
 
+import contextlib
 import itertools
 
 import numpy as np
@@ -73,19 +74,22 @@ def points(name):
 
 
 def results(name):
-    """Yield each method of a family that exists for traced arrays, with its arguments and what it gives."""
+    """Return each method of a family that exists for traced arrays, with its arguments and what it gives: one trace."""
     densities = ("pmf", "logpmf") if FORMS[name].discrete else ("pdf", "logpdf")
     table = {
-        **dict.fromkeys((*densities, *POINTS), (points(name),)),
-        **dict.fromkeys(PROBABILITIES, (QUANTILES,)),
-        **dict.fromkeys(MOMENTS, ()),
+        **{method: (points(name), *parameters(name)) for method in (*densities, *POINTS)},
+        **{method: (QUANTILES, *parameters(name)) for method in PROBABILITIES},
+        **dict.fromkeys(MOMENTS, parameters(name)),
     }
-    for method, first in table.items():
-        args = (*first, *parameters(name))
-        try:
-            yield method, args, jit(getattr(getattr(stats, name), method), optimize="off")(*args)
-        except UnsupportedFunctionError:
-            continue
+
+    def existing(arguments):
+        values = {}
+        for method, args in arguments.items():
+            with contextlib.suppress(UnsupportedFunctionError):
+                values[method] = getattr(getattr(stats, name), method)(*args)
+        return values
+
+    return [(method, table[method], y) for method, y in jit(existing, optimize="off")(table).items()]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
