@@ -48,6 +48,13 @@ SAMPLES = [
         make=bands,
     ),
     rows(
+        "solve_banded of a lower side",
+        lambda np, ab, b: linalg.solve_banded((1, 0), ab[::-1], b),
+        ("2, n", "n, 2"),
+        ("banded_solve",),
+        make=bands,
+    ),
+    rows(
         "solve_toeplitz",
         lambda np, c, r, b: linalg.solve_toeplitz((c, r), b),
         ("n", "n", "n, 2"),

@@ -225,6 +225,8 @@ def _positive_solve(band, b, lower, upper, transposed):
 
 
 def _general_solve(band, b, lower, upper, transposed):
+    if not (lower and upper):
+        return routine("tbtrs", band)(band, b, uplo="L" if lower else "U", trans="T" if transposed else "N")
     if lower == upper == 1 < band.shape[-1]:
         sides = (band[0, 1:], band[2, :-1]) if transposed else (band[2, :-1], band[0, 1:])
         return routine("gtsv", band)(sides[0], band[1], sides[1], b)[-2:]
