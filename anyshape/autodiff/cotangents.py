@@ -244,8 +244,6 @@ class CotangentSum:
     By then the other elements have been read, so the zeros need no copy of the array.
     """
 
-    start: Callable[[], Any] | None
-
     __slots__ = ("first", "padded", "parts", "rest", "start", "terms", "total")
 
     def __init__(self, start: Callable[[], Any] | None = None) -> None:

@@ -73,8 +73,7 @@ def stretch_to_levels(ctx: ShapeGuardContext, x: Any, flags: Sequence[bool], siz
         return x
     own = [level for level, flag in enumerate(flags) if flag]
     shape = ctx.shape(x)[len(own) :]
-    axes = [*own, *range(len(flags), len(flags) + len(shape))]
-    return broadcast_in_dim(x, (*sizes, *shape), axes)
+    return broadcast_in_dim(x, (*sizes, *shape), [*own, *range(len(flags), len(flags) + len(shape))])
 
 
 def sum_over_levels(x: Any, flags: Sequence[bool]) -> Any:

@@ -71,8 +71,7 @@ def push_parts(
     """
     env = begin_replay(builder, graph, inputs)
     tangent_of = _tangents_by_value(graph.inputs, tangents)
-    pushing = _Pushing(graph, builder, inputs, env, has_zeros)
-    pushing.push_with_limits(builder, graph.nodes, tangent_of)
+    _Pushing(graph, builder, inputs, env, has_zeros).push_with_limits(builder, graph.nodes, tangent_of)
     return list(map(env.__getitem__, graph.outputs)), list(map(tangent_of.get, graph.outputs))
 
 

@@ -60,9 +60,6 @@ def shift_invariant_extremes(graph: Graph, scope: Scope) -> set[Value]:
 class ShiftAnalysis:
     """Follows the change of each value of a graph, from reader to reader: a graph may have many extremes."""
 
-    graph: Graph
-    ctx: ShapeGuardContext
-
     def __init__(self, graph: Graph, scope: Scope) -> None:
         self.graph, self.ctx = graph, ShapeGuardContext(scope, "extreme", rule="jvp")
         self.maker: dict[Value, Node] = {v: n for n in graph.nodes for v in n.outputs}

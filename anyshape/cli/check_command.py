@@ -113,8 +113,7 @@ def check_at(
 ) -> Row:
     """Return the comparisons at one assignment of sizes."""
     rng = np.random.default_rng([seed, *sizes.values()])
-    shapes = arguments.sizes(sizes)
-    args = tuple(draw(rng, s, d, domain) for s, d in zip(shapes, arguments.dtypes, strict=True))
+    args = tuple(draw(rng, s, d, domain) for s, d in zip(arguments.sizes(sizes), arguments.dtypes, strict=True))
     row = Row(sizes)
     with _quietly():
         try:

@@ -43,14 +43,9 @@ class BlockGraph:
     """
 
     def __init__(
-        self,
-        function: Jitted,
-        grid: BlockGrid,
-        structure: Any,
-        examples: dict[Index, list[tuple[int, ...]]] | None = None,
+        self, function: Jitted, grid: BlockGrid, structure, examples: dict[Index, list[tuple[int, ...]]] | None = None
     ) -> None:
-        self.function: Jitted = function
-        self.grid: BlockGrid = grid
+        self.function, self.grid = function, grid
         self.structure, self.name = structure, grid.name
         self.examples: dict[Index, list[tuple[int, ...]]] = examples or {}
         self.cotangents: int = len(next(iter(self.examples.values()), ()))

@@ -167,10 +167,6 @@ def root_of(x: Any) -> str:
 class Lazy:
     """Value that is computed where it is needed: a delayed value of Dask, pickled where it travels."""
 
-    delayed: Any
-    shape: tuple[Any, ...] | None
-    dtype: np.dtype | None
-
     __slots__ = ("delayed", "dtype", "shape")
 
     def __init__(self, delayed: Any, shape: tuple[Any, ...] | None = None, dtype: np.dtype | None = None) -> None:
@@ -190,12 +186,6 @@ def _unpickled_lazy(data: bytes, shape: tuple[Any, ...] | None, dtype: np.dtype 
 
 class Held:
     """Array of known shape and dtype that a worker has: the value of a future, or one of the list that is its value."""
-
-    future: Any
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    client: Any
-    index: int | None
 
     __slots__ = ("client", "dtype", "future", "index", "shape")
 

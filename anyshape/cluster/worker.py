@@ -60,9 +60,6 @@ def wide(dtype: np.dtype) -> np.dtype:
 class Accumulator:
     """Running sum of the results of chunks, which it adds in place to arrays of its own."""
 
-    function: str
-    weighted: bool
-
     def __init__(self, function: str, weighted: bool) -> None:
         """Begin with nothing; with `weighted`, results are means and count by their rows."""
         self.function, self.weighted = function, weighted
@@ -250,8 +247,7 @@ def traces_of(function: Any) -> int:
 def counters() -> list[tuple[str, int, int]]:
     """Return the name, the number of loads and the number of traces of each function that this process has."""
     with _LOCK:
-        functions = list(_FUNCTIONS.items())
-        return [(function_name(f), _LOADS[digest], traces_of(f)) for digest, f in functions]
+        return [(function_name(f), _LOADS[digest], traces_of(f)) for digest, f in list(_FUNCTIONS.items())]
 
 
 def worker_name() -> str:

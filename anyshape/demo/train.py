@@ -215,9 +215,6 @@ def _leaves(tree: Params) -> list[np.ndarray]:
 class Adam:
     """Adam over the leaves of a tree, which it updates in place."""
 
-    decay: float
-    square_decay: float
-
     def __init__(self, params: Params, *, decay: float = 0.9, square_decay: float = 0.99):
         self.leaves: list[np.ndarray] = _leaves(params)
         self.means: list[np.ndarray] = [np.zeros_like(leaf) for leaf in self.leaves]
@@ -230,8 +227,7 @@ class Adam:
         self.count += 1
         scale = rate / (1 - self.decay**self.count)
         unbias = 1 / (1 - self.square_decay**self.count)
-        slots = zip(self.leaves, _leaves(grads), self.means, self.squares, strict=True)
-        for leaf, grad, mean, square in slots:
+        for leaf, grad, mean, square in zip(self.leaves, _leaves(grads), self.means, self.squares, strict=True):
             mean += (1 - self.decay) * (grad - mean)
             square += (1 - self.square_decay) * (grad * grad - square)
             leaf -= scale * mean / (np.sqrt(unbias * square) + 1e-8)

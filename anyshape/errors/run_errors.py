@@ -15,11 +15,6 @@ from anyshape.errors.messages import AnyshapeError
 class RunError(AnyshapeError, RuntimeError):
     """Raised for an error of NumPy in a running program, with the operation; the original is the `__cause__`."""
 
-    primitive: str
-    why: str
-    advice: str
-    where: object
-
     def __init__(self, primitive: str, why: str, advice: str, where: object = None) -> None:
         self.primitive, self.why, self.advice, self.where = primitive, why, advice, where
         super().__init__(f"{messages.operation(primitive, where)}: {why}{messages.at(where)}\n  {advice}")
@@ -56,18 +51,6 @@ class MemoryLimitError(RunMemoryError):
     - `counted` is the number of bytes that a run has counted, None where it has not begun.
     """
 
-    primitive: str
-    program: str
-    why: str
-    advice: str
-    formula: str
-    needed: int | None
-    again: int | None
-    counted: int | None
-    limit: int
-    sizes: dict[str, int]
-    where: object
-
     def __init__(
         self, program: str, needed: int | None, limit: int, formula: str, sizes: Mapping[str, int],
         where: object = None, again: int | None = None, counted: int | None = None,
@@ -93,15 +76,6 @@ class ChunkError(AnyshapeError, RuntimeError):
     - `where` is the line that raised, `worker` the process, and `trace` the traceback as a text.
     """
 
-    function: str
-    chunk: int
-    shapes: tuple[str, ...]
-    error: str
-    why: str
-    where: object
-    worker: str
-    trace: str
-
     def __init__(
         self, function: str, chunk: int, shapes: tuple[str, ...], error: str, why: str, where: object = None,
         worker: str = "", trace: str = "",
@@ -121,11 +95,6 @@ class ClusterError(AnyshapeError, RuntimeError):
     `kind` is "versions", "package", "workers", "scheduler" or "data". `last` is the last iterate of a minimisation.
     """
 
-    kind: str
-    problem: str
-    advice: str
-    last: object
-
     def __init__(self, kind: str, problem: str, advice: str, last: object = None) -> None:
         self.kind, self.problem, self.advice, self.last = kind, problem, advice, last
         super().__init__(f"{problem}\n  {advice}")
@@ -133,11 +102,6 @@ class ClusterError(AnyshapeError, RuntimeError):
 
 class MetadataError(AnyshapeError, RuntimeError):
     """Raised under ANYSHAPE_CHECK=1 for a value that contradicts its array type."""
-
-    value: str
-    promised: str
-    observed: str
-    where: object
 
     def __init__(self, value: str, promised: str, observed: str, where: object = None) -> None:
         self.value, self.promised, self.observed, self.where = value, promised, observed, where
@@ -153,25 +117,8 @@ class GradientCheckError(AnyshapeError, AssertionError):
     - `path` names the leaf of the result, or of the arguments.
     """
 
-    check: str
-    mode: str
-    order: int
-    path: str
-    expected: object
-    observed: object
-    error: float
-    tolerance: float
-
     def __init__(
-        self,
-        check: str,
-        mode: str,
-        order: int,
-        path: str,
-        expected: object,
-        observed: object,
-        error: float,
-        tolerance: float,
+        self, check: str, mode: str, order: int, path: str, expected, observed, error: float, tolerance: float
     ) -> None:
         self.check, self.mode, self.order, self.path = check, mode, order, path
         self.expected, self.observed, self.error, self.tolerance = expected, observed, error, tolerance
@@ -189,14 +136,6 @@ class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
     - `extent` is its text.
     - `needed` is "an exact size", or "a fixed size", which is an int while tracing.
     """
-
-    primitive: str
-    field: str
-    axis: int | None
-    where: object
-    observed: str
-    extent: str
-    needed: str
 
     def __init__(
         self,
@@ -225,10 +164,6 @@ class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
 class MissingRuleError(AnyshapeError, NotImplementedError):
     """Raised for an op without a row in a rule table."""
 
-    op: str
-    table: str
-    file: str
-
     def __init__(self, op: str, table: str, file: str) -> None:
         self.op, self.table, self.file = op, table, file
         zero = ", or declare the op zero() there" if table.startswith("JVP") else ""
@@ -237,9 +172,6 @@ class MissingRuleError(AnyshapeError, NotImplementedError):
 
 class IllegalGraphError(AnyshapeError, ValueError):
     """Raised for a graph that reads a value too early, or whose array types do not follow from its ops."""
-
-    node: str
-    problem: str
 
     def __init__(self, node: str, problem: str) -> None:
         self.node, self.problem = node, problem
@@ -252,11 +184,6 @@ class ProgramFileError(AnyshapeError, ValueError):
     `version` is the version of the format, where it could be read.
     """
 
-    path: str
-    problem: str
-    version: int | None
-    advice: str
-
     def __init__(self, path: str, problem: str, advice: str = "", version: int | None = None) -> None:
         self.path, self.problem, self.version = path, problem, version
         self.advice = advice or "save the program again, or get another copy of the file"
@@ -265,10 +192,6 @@ class ProgramFileError(AnyshapeError, ValueError):
 
 class MissingPackageError(AnyshapeError, ModuleNotFoundError):
     """Raised where a package of an optional dependency group is not installed."""
-
-    name: str
-    package: str
-    extra: str
 
     def __init__(self, package: str, extra: str) -> None:
         self.package, self.extra = package, extra

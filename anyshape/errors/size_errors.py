@@ -30,11 +30,6 @@ class ShapeError(AnyshapeError, ValueError, IndexError, TypeError):
     NumPy raises ValueError for most, IndexError for some, and `polyfit` and `splrep` raise TypeError, so this is all.
     """
 
-    primitive: str
-    why: str
-    operands: tuple[object, ...]
-    where: object
-
     advice: str = "change the operands so that NumPy would accept them"
 
     def __init__(
@@ -47,10 +42,6 @@ class ShapeError(AnyshapeError, ValueError, IndexError, TypeError):
 
 class AxisError(ShapeError, np.exceptions.AxisError):
     """Raised for an axis that the array does not have."""
-
-    args: tuple[Any, ...]
-    axis: int
-    ndim: int
 
     def __init__(self, primitive: str, axis: int, ndim: int, where: object = None) -> None:
         problem = f"axis {axis} is out of bounds for array of dimension {ndim}"
@@ -73,10 +64,6 @@ class SizeMismatchError(ShapeError):
     - `sizes` are the sizes in the claim, by the axis that they are read off or by declared name.
     - `sources` says where the sizes with declared names are read.
     """
-
-    claim: str
-    sizes: dict[str, int]
-    sources: dict[str, str]
 
     advice: str = "call it with sizes that satisfy this"
 
@@ -102,11 +89,6 @@ class SizeMismatchError(ShapeError):
 class IndexRangeError(ShapeError):
     """Raised where a computed index, or the window that starts there, lies outside its axis. Nothing is written."""
 
-    index: int
-    axis: int
-    size: int
-    window: int
-
     advice: str = "keep indices within the axis, or choose mode='clip', mode='fill' or mode='drop'"
 
     def __init__(self, primitive: str, index: int, axis: int, size: int, window: int = 1, where: object = None) -> None:
@@ -119,8 +101,6 @@ class RaggedBatchError(ShapeError):
 
     `shapes` are the shapes of the parts of the result, by example: of the first one, and of one that differs.
     """
-
-    shapes: dict[tuple[int, ...], tuple[int, ...]]
 
     advice: str = "call the function for each example, or keep one size with np.where(mask, x, 0) in place of x[mask]"
 
@@ -136,12 +116,6 @@ class ViewError(ShapeError):
 
     `failed` is "divisibility", "contiguity" or "mask", and `axes` are the axes of the view for which it failed.
     """
-
-    shape: tuple[object, ...]
-    strides: tuple[object, ...]
-    new: tuple[object, ...]
-    failed: str
-    axes: tuple[int, ...]
 
     advice: str = "copy the elements into C order first"
 
@@ -168,22 +142,6 @@ class InputSizeError(SizeMismatchError):
     - `known` are the sizes that the specification is read with, as (text, size, source).
     - `remainder` is the remainder of a division, if that is the reason, and None otherwise.
     """
-
-    operands: tuple[()]
-    path: str
-    axis: int | None
-    spec: str
-    actual: int
-    known: tuple[tuple[str, int, str], ...]
-    reason: str
-    remainder: int | None
-    primitive: str
-    why: str
-    where: None
-    claim: str
-    sizes: dict[str, int]
-    sources: dict[str, str]
-    advice: str
 
     def __init__(
         self,
@@ -235,11 +193,6 @@ def kind_of_reason(why: str) -> type[SizeMismatchError] | None:
 class SpecError(AnyshapeError, ValueError):
     """Raised for a shape specification that cannot be read, or that sizes do not fit."""
 
-    spec: str
-    problem: str
-    advice: str
-    column: int | None
-
     where: object = None
 
     def __init__(self, spec: str, problem: str, advice: str, column: int | None = None) -> None:
@@ -254,9 +207,6 @@ class UnprovedClaimError(SpecError):
     `claim` is the claim, and `witnesses` has sizes for which it is true and sizes for which it is false.
     """
 
-    claim: str
-    witnesses: dict[bool, dict[str, int]]
-
     def __init__(self, spec: str, why: str, claim: str, witnesses: Mapping[bool, Mapping[str, int]]) -> None:
         self.claim, self.witnesses = claim, {answer: dict(sizes) for answer, sizes in witnesses.items()}
         against = ", ".join(f"{name} = {size}" for name, size in self.witnesses.get(False, {}).items())
@@ -267,9 +217,6 @@ class UnprovedClaimError(SpecError):
 
 class ContradictionError(SpecError):
     """Raised for a constraint that no sizes satisfy together with earlier ones; `core` are the clashing ones."""
-
-    where: object
-    core: tuple[str, ...]
 
     def __init__(self, constraint: str, core: Sequence[str], where: object = None) -> None:
         self.core, self.where = tuple(core), where
@@ -285,12 +232,6 @@ class UndeterminedSizeError(SpecError):
     - `same` holds two choices of sizes that no call can tell apart, if some were found.
     - `missing` is a constraint that would be enough.
     """
-
-    variable: str
-    equations: tuple[str, ...]
-    repeated: bool
-    same: tuple[Mapping[str, int], Mapping[str, int]] | None
-    missing: str
 
     def __init__(
         self,
@@ -309,10 +250,6 @@ class UndeterminedSizeError(SpecError):
 class ScopeMismatchError(AnyshapeError, ValueError):
     """Raised where sizes of two scopes are mixed: their names and constraints are unrelated."""
 
-    sizes: tuple[str, ...]
-    origins: tuple[object, ...]
-    where: object
-
     def __init__(self, sizes: Sequence[str], origins: Sequence[object], where: object = None) -> None:
         self.sizes, self.origins, self.where = tuple(sizes), tuple(origins), where
         problem = f"cannot mix sizes of different scopes{messages.at(where)}: {messages.scope_origins(sizes, origins)}"
@@ -321,10 +258,6 @@ class ScopeMismatchError(AnyshapeError, ValueError):
 
 class SizeLimitError(AnyshapeError, OverflowError):
     """Raised for a size expression beyond a limit that bounds the work on it."""
-
-    kind: str
-    observed: int
-    limit: int
 
     def __init__(self, kind: str, observed: int, limit: int) -> None:
         self.kind, self.observed, self.limit = kind, observed, limit
@@ -338,12 +271,6 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
     `witnesses` holds sizes for each outcome. An outcome is missing where none were found. `size` is the size whose
     value Python needs, if it needs one. `decision` is the open comparison, if there is one.
     """
-
-    claim: str
-    where: object
-    constraints: tuple[str, ...]
-    size: str
-    witnesses: dict[bool, dict[str, int]]
 
     decision: Any = None
 
@@ -369,12 +296,6 @@ class SizePathsError(AnyshapeError, TypeError):
     `decisions` were followed both ways before it, `depth` of them in a row.
     """
 
-    function: str
-    claim: str
-    decisions: int
-    depth: int
-    where: object
-
     def __init__(self, function: str, claim: str, decisions: int, depth: int, where: object = None) -> None:
         self.function, self.claim, self.decisions, self.depth, self.where = function, claim, decisions, depth, where
         counts = f"{decisions - 1} decisions on sizes were followed both ways, {depth} in a row"
@@ -388,15 +309,6 @@ class SpecializationError(InconclusiveDimensionError):
     `constant` is the number that it is inferred to be, or None where a decision only narrows it. `sizes` are the sizes
     of the call.
     """
-
-    constraints: tuple[str, ...]
-    witnesses: dict[bool, dict[str, int]]
-    size: str
-    constant: int | None
-    why: str
-    where: object
-    claim: str
-    sizes: dict[str, int]
 
     def __init__(
         self, size: str, claim: str, sizes: Mapping[str, int], constant: int | None, why: str, where: object = None

@@ -14,11 +14,6 @@ class CustomRuleError(AnyshapeError, TypeError, ValueError):
     `function` is the function as the message names it, `where` the line of the rule.
     """
 
-    function: str
-    problem: str
-    advice: str
-    where: object
-
     def __init__(self, function: str, problem: str, advice: str, where: object = None) -> None:
         self.function, self.problem, self.advice, self.where = function, problem, advice, where
         super().__init__(f"{function}: {problem}{messages.at(where)}\n  {advice}")
@@ -29,11 +24,6 @@ class DTypeError(AnyshapeError, TypeError, NotImplementedError):
 
     NumPy raises TypeError, and `scipy.signal` NotImplementedError, so this is both.
     """
-
-    primitive: str
-    why: str
-    advice: str
-    where: object
 
     def __init__(self, primitive: str, why: str, advice: str, where: object = None) -> None:
         self.primitive, self.why, self.advice, self.where = primitive, why, advice, where
@@ -47,11 +37,6 @@ class ArgumentError(AnyshapeError, TypeError, ValueError, RuntimeError):
     line of traced code.
     """
 
-    function: str
-    path: str
-    problem: str
-    advice: str
-
     where: object = None
 
     def __init__(self, function: str, path: str, problem: str, advice: str) -> None:
@@ -61,11 +46,6 @@ class ArgumentError(AnyshapeError, TypeError, ValueError, RuntimeError):
 
 class ConcretizationError(AnyshapeError, TypeError):
     """Raised where Python needs the value of a traced array, which exists only when the program runs."""
-
-    asked: str
-    value: str
-    where: object
-    instead: str
 
     def __init__(self, asked: str, value: str, where: object = None, instead: str = "") -> None:
         self.asked, self.value, self.where = asked, value, where
@@ -85,11 +65,6 @@ class ConcretizationError(AnyshapeError, TypeError):
 class DataDependentSizeError(ConcretizationError):
     """Raised where Python decides on run-time sizes; `sizes` says which operation makes each."""
 
-    asked: str
-    sizes: dict[str, str]
-    value: str
-    where: object
-
     def __init__(self, asked: str, sizes: Mapping[str, str], where: object = None) -> None:
         self.asked, self.sizes, self.value, self.where = asked, dict(sizes), ", ".join(sizes), where
         self.instead = "write the code for every size, or the choice with np.where, max_dim or min_dim"
@@ -106,11 +81,6 @@ class FrozenDrawError(AnyshapeError, RuntimeError):
 
     `source` is the path to the generator or iterator, whose state is restored.
     """
-
-    function: str
-    source: str
-    is_random: bool
-    where: object
 
     def __init__(self, function: str, source: str, *, is_random: bool = True, where: object = None) -> None:
         self.function, self.source, self.is_random, self.where = function, source, is_random, where
@@ -131,11 +101,6 @@ class CheckError(AnyshapeError, ValueError, RuntimeError):
     It is a RuntimeError too, as SciPy raises where iterations do not converge.
     """
 
-    sizes: dict[Any, Any]
-    observed: str
-    message: str
-    where: object
-
     def __init__(self, message: str, observed: Any = "", where: object = None, sources: Any = None) -> None:
         self.sizes = {} if isinstance(observed, str) else dict(observed)
         self.observed = observed if isinstance(observed, str) else messages.read_sizes(observed, sources or {})
@@ -146,13 +111,6 @@ class CheckError(AnyshapeError, ValueError, RuntimeError):
 
 class NegativeSizeError(CheckError):
     """Raised where data gives a negative `size`; `primitive` takes it."""
-
-    size: int
-    sizes: dict[str, int]
-    primitive: str
-    where: None
-    message: str
-    observed: str
 
     def __init__(self, size: int, primitive: str = "size") -> None:
         self.size, self.sizes, self.primitive, self.where = size, dict[str, int](), primitive, None
@@ -171,11 +129,6 @@ class BranchMismatchError(AnyshapeError, TypeError):
     `branches` has for two of them the name, what it gives, and the line.
     """
 
-    function: str
-    path: str
-    branches: list[tuple[str, str, object]]
-    where: object
-
     def __init__(
         self, function: str, path: str, branches: Sequence[tuple[str, str, object]], advice: str, where: object = None
     ) -> None:
@@ -192,24 +145,8 @@ class CarryMismatchError(AnyshapeError, TypeError):
     `before` and `after` are what a trip takes and gives; `line` is where it gives it.
     """
 
-    function: str
-    body: str
-    path: str
-    line: object
-    where: object
-    before: str
-    after: str
-
     def __init__(
-        self,
-        function: str,
-        body: str,
-        path: str,
-        before: str,
-        after: str,
-        advice: str,
-        line: object = None,
-        where: object = None,
+        self, function: str, body: str, path: str, before: str, after: str, advice: str, line=None, where=None
     ) -> None:
         self.function, self.body, self.path, self.line, self.where = function, body, path, line, where
         self.before, self.after = before, after
@@ -223,10 +160,6 @@ class DecisionError(AnyshapeError, ValueError):
     `turn` counts the decisions before it. `answers` are two that differ. They are of examples of a batch, or of the
     trace and a call of a program that has one path.
     """
-
-    turn: int
-    answers: list[bool | int]
-    problem: str
 
     where: object = None
 
@@ -246,11 +179,6 @@ class MutationError(AnyshapeError, TypeError):
     `{x}` in `instead` stands for the array as the user's line names it.
     """
 
-    asked: str
-    problem: str
-    instead: str
-    where: object
-
     def __init__(self, asked: str, problem: str, instead: str, where: object = None) -> None:
         written, target = messages.in_place(asked, where)
         self.asked, self.problem, self.instead, self.where = asked, problem, instead.replace("{x}", target), where
@@ -259,9 +187,6 @@ class MutationError(AnyshapeError, TypeError):
 
 class SymbolicIterationError(AnyshapeError, TypeError):
     """Raised for iteration over an axis whose size is not known while tracing: of run-time size, or under `trace`."""
-
-    value: str
-    where: object
 
     def __init__(self, value: str, where: object = None) -> None:
         self.value, self.where = value, where
@@ -272,11 +197,6 @@ class SymbolicIterationError(AnyshapeError, TypeError):
 
 class UnhashableError(AnyshapeError, TypeError):
     """Raised for a traced array or number as a key of a dict or in a set."""
-
-    value: str
-    kind: type
-    where: object
-    instead: str
 
     def __init__(self, value: str, kind: type, where: object = None) -> None:
         self.value, self.kind, self.where = value, kind, where
@@ -296,11 +216,6 @@ class LeakedTracerError(AnyshapeError, RuntimeError):
     `elsewhere` is True for one that another thread uses while its trace goes on.
     """
 
-    value: str
-    origin: object
-    where: object
-    elsewhere: bool
-
     def __init__(self, value: str, origin: object = None, where: object = None, elsewhere: bool = False) -> None:
         self.value, self.origin, self.where, self.elsewhere = value, origin, where, elsewhere
         made = f"the traced {value}{f', made{messages.quoted(origin)} at {origin},' if origin else ''}"
@@ -314,11 +229,6 @@ class LeakedTracerError(AnyshapeError, RuntimeError):
 
 class UnsupportedFunctionError(AnyshapeError, TypeError):
     """Raised for a NumPy function, or an option of one, that has no counterpart on traced arrays."""
-
-    function: str
-    problem: str
-    advice: str
-    where: object
 
     def __init__(self, function: str, problem: str, advice: str, where: object = None) -> None:
         self.function, self.problem, self.advice, self.where = function, problem, advice, where

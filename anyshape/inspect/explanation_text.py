@@ -136,8 +136,7 @@ def report(explanation: Any) -> Report:
     programs = [_program(name, program, explanation.verbose) for program in explanation.programs]
     evicted = few([_evicted(e) for e in explanation.evicted[::-1]])
     counts = _counts(explanation.cache, explanation.revalidations)
-    notes = [*_call(explanation), *_paths(explanation.programs)]
-    return Report(f"{name}: {counts}", notes, programs, evicted)
+    return Report(f"{name}: {counts}", [*_call(explanation), *_paths(explanation.programs)], programs, evicted)
 
 
 def _paths(programs: Sequence[Any]) -> Iterator[str]:

@@ -65,9 +65,6 @@ class Indexed:
     `indices_are_sorted` has no effect.
     """
 
-    x: Any
-    key: Any
-
     __slots__ = ("key", "x")
 
     def __init__(self, x: Any, key: Any) -> None:

@@ -340,8 +340,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     else:
         inside = ew.logical_and(ew.ge(first, zero), ew.le(first, last))
         check(inside, "choose: a number is out of bounds for the choices")
-    stacked = matrices.stack(arrays)
-    return mv.drop(indexing.take_along_axis(stacked, mv.expand(first, (0,)), 0), (0,))
+    return mv.drop(indexing.take_along_axis(matrices.stack(arrays), mv.expand(first, (0,)), 0), (0,))
 
 
 # -- shapes ------------------------------------------------------------------------------------------------------

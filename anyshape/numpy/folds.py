@@ -271,8 +271,7 @@ def _without_nan(op, least: float) -> Callable[..., Any]:
             return sg.apply_segments(op, rows, ids, size)
         absent = ew.isnan(rows)
         best = sg.apply_segments(op, ew.select(absent, ew.lift(least, rows), rows), ids, size)
-        alone = sg.apply_segments(sg.segment_min_op, absent, ids, size)
-        return ew.select(alone, ew.lift(math.nan, best), best)
+        return ew.select(sg.apply_segments(sg.segment_min_op, absent, ids, size), ew.lift(math.nan, best), best)
 
     return combine
 

@@ -200,9 +200,7 @@ class Source:
         ignored: tuple[str, ...] = (),
         served: Mapping[str, str] = types.MappingProxyType({}),
     ) -> None:
-        self.name: str = name
-        self.tested: tuple[str, ...] = tested
-        self.digests: Path = digests
+        self.name, self.tested, self.digests = name, tested, digests
         self.modules, self.helpers, self.ignored, self.served = modules, helpers, ignored, served
         self._copies: dict[Any, Function] = {}
         self._names: dict[str, _Names] = {}

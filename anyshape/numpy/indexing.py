@@ -85,8 +85,7 @@ def _as_positions(x):
     """Return the indices of `take` as a traced array of int64: arrays are cast as NumPy casts, numbers truncated."""
     index = as_traced(asarray(x))
     if index.dtype.kind in "fc" and has_type(x, (Traced, np.ndarray)):
-        advice = "convert them with astype(int)"
-        raise context_of("take", index).bad_dtype(f"indices are {index.dtype}", advice)
+        raise context_of("take", index).bad_dtype(f"indices are {index.dtype}", "convert them with astype(int)")
     return ew.convert(index, np.int64)
 
 

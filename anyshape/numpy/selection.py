@@ -123,8 +123,7 @@ def clip(
     """
     low, high = _stated(min, a_min), _stated(max, a_max)
     if kwargs:
-        advice = "leave them out"
-        raise UnsupportedFunctionError("clip", "ufunc options of a traced array", advice, user_line())
+        raise UnsupportedFunctionError("clip", "ufunc options of a traced array", "leave them out", user_line())
     _check_names([min, max], [a_min, a_max])
     dtype = promotion.result_type(a)  # NumPy takes even a scalar `a` as an array
     if low is None and high is None:
@@ -141,9 +140,7 @@ def clip(
 
 def _signed_as(x, limit, bound):
     """Return a limit whose zero has the sign of the element: between two scalars NumPy keeps an element of 0."""
-    if x.dtype.kind != "f" or bound.ndim:
-        return bound
-    if not promotion.is_traced(limit) and limit != 0:
+    if x.dtype.kind != "f" or bound.ndim or (not promotion.is_traced(limit) and limit != 0):
         return bound
     tie, zero = ew.eq(x, bound), ew.lift(0, bound)
     if not promotion.is_traced(limit):

@@ -409,9 +409,6 @@ def named(name: str) -> Any:
 class Module:
     """Public names of a module of SciPy or NumPy that have no counterpart, each loaded at its first use."""
 
-    package: Any
-    name: str
-
     def __init__(self, package: Any, name: str) -> None:
         self.package, self.name = package, name
         self._served: dict[str, Any] = {}
@@ -425,9 +422,7 @@ class Module:
     def served_by(self, name: str) -> Any:
         """Return what a name stands for, before it is remembered."""
         missing = AttributeError(f"module 'anyshape.{self.name}' has no attribute {name!r}", name=name)
-        if name.startswith("_"):
-            raise missing
-        if (member := getattr(self.package, name, missing)) is missing:
+        if name.startswith("_") or (member := getattr(self.package, name, missing)) is missing:
             raise missing
         return guarded(member, f"{self.name}.{name}") if _is_function(member) else member
 

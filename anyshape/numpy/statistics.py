@@ -313,8 +313,7 @@ def _ignoring(
         number = rdn.sum(mask_like(name, asarray(a), mask), axis, keepdims=options.get("keepdims", ABSENT))
         return ew.select(number <= freedom, ew.lift(np.nan, result), result)
 
-    doc = f"{summary}\n\n{_NAN_DOC}"
-    return publish(function, name, __name__, doc, inspect.signature(plain))
+    return publish(function, name, __name__, f"{summary}\n\n{_NAN_DOC}", inspect.signature(plain))
 
 
 nansum: Callable[..., Any] = _ignoring("nansum", rdn.sum, "Return the sum of the elements along axes, ignoring NaNs.")

@@ -298,9 +298,6 @@ class CustomRule:
     in a graph that is pickled by itself the name of the function, which then has no derivative.
     """
 
-    name: str
-    captured: int
-
     is_independent = False
 
     def refusal(self, where: object) -> UnsupportedFunctionError:

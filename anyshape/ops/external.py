@@ -42,15 +42,7 @@ BLOCK = 1 << 22  # bytes of windows that a kernel copies at once
 
 
 def _filter_type(
-    ctx: ShapeGuardContext,
-    x: TensorMeta,
-    w: TensorMeta,
-    *,
-    axes: tuple[int, ...],
-    before: tuple[Size, ...],
-    mode: str,
-    running: bool,
-    each: bool,
+    ctx: ShapeGuardContext, x: TensorMeta, w: TensorMeta, *, axes: tuple[int, ...], each: bool, **params
 ) -> TensorMeta:
     _require_one_dtype(ctx, x, w)
     if w.rank != len(axes) + each:
@@ -75,15 +67,7 @@ def _require_equal_axis(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta, ax
 
 
 def _weigh_type(
-    ctx: ShapeGuardContext,
-    x: TensorMeta,
-    y: TensorMeta,
-    *,
-    axes: tuple[int, ...],
-    before: tuple[Size, ...],
-    window: tuple[Size, ...],
-    mode: str,
-    each: bool,
+    ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta, *, window: tuple[Size, ...], each: bool, **params
 ) -> TensorMeta:
     _require_one_dtype(ctx, x, y)
     _require_one_shape(ctx, x, y)
@@ -178,34 +162,14 @@ def _require_doubles(ctx: ShapeGuardContext, x: TensorMeta) -> None:
 
 
 def _ranked_type(
-    ctx: ShapeGuardContext,
-    x: TensorMeta,
-    footprint: TensorMeta,
-    *,
-    axes: tuple[int, ...],
-    before: tuple[Size, ...],
-    mode: str,
-    fill: complex,
-    rank: int,
-    box: bool,
+    ctx: ShapeGuardContext, x: TensorMeta, footprint: TensorMeta, *, axes: tuple[int, ...], **params
 ) -> TensorMeta:
     _require_footprint(ctx, x, footprint, axes)
     return x
 
 
 def _tied_type(
-    ctx: ShapeGuardContext,
-    x: TensorMeta,
-    y: TensorMeta,
-    t: TensorMeta,
-    footprint: TensorMeta,
-    *,
-    axes: tuple[int, ...],
-    before: tuple[Size, ...],
-    mode: str,
-    fill: complex,
-    beyond: Size,
-    back: bool,
+    ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta, t: TensorMeta, footprint: TensorMeta, *, axes, **params
 ) -> TensorMeta:
     _require_footprint(ctx, x, footprint, axes)
     _require_one_shape(ctx, x, y, t)

@@ -46,6 +46,7 @@ BOOL = np.dtype(bool)
 INT = np.dtype(np.int64)
 SAME_LENGTH = "all arrays of a scan have its length"
 
+Graphs: TypeAlias = tuple[Graph, ...]
 Policy: TypeAlias = str | int  # what reverse mode saves of a loop: "", "carry", or the number of slots
 DEFAULT_POLICY: ContextVar[Policy] = ContextVar("DEFAULT_POLICY", default="")  # of loops that give none
 
@@ -109,7 +110,7 @@ def sizes_of_trips(body: Graph, layout: Layout, size_of: Callable[[int, int], An
 def _scan_type(
     ctx: ShapeGuardContext,
     *operands: TensorMeta,
-    body: tuple[Graph, ...],
+    body: Graphs,
     layout: tuple[int, int, int],
     joined: int,
     reverse: bool,
@@ -146,7 +147,7 @@ def with_ends(
 def _while_type(
     ctx: ShapeGuardContext,
     *operands: TensorMeta,
-    loop: tuple[Graph, ...],
+    loop: Graphs,
     carries: int,
     joined: int,
     checkpoint: Policy,
@@ -165,11 +166,7 @@ def _while_type(
 
 
 def _while_each_type(
-    ctx: ShapeGuardContext,
-    *operands: TensorMeta,
-    one: tuple[Graph, ...],
-    rows: tuple[Graph, ...],
-    carries: tuple[bool, ...],
+    ctx: ShapeGuardContext, *operands: TensorMeta, one: Graphs, rows: Graphs, carries: tuple[bool, ...]
 ) -> TensorMeta | tuple[TensorMeta, ...]:
     """Return the types of the results of all examples. Those have the trips of the longest loop."""
     graph = one[0]

@@ -83,8 +83,7 @@ def _pad_type(
     """Put `low` fills before each axis, `high` after it, and `interior` between neighbours."""
     extents = []
     for axis, (before, after, between) in enumerate(zip(low, high, interior, strict=True)):
-        size = expr.input_axis(0, axis)
-        extents.append(ctx.resolve(before + dilated_size(size, between) + after))
+        extents.append(ctx.resolve(before + dilated_size(expr.input_axis(0, axis), between) + after))
     return TensorMeta(x.dtype, tuple(extents))
 
 

@@ -148,8 +148,7 @@ def convolution(
 def _window_type(ctx: ShapeGuardContext, x: TensorMeta, *, sizes: tuple[Size, ...], **others) -> TensorMeta:
     if x.rank < len(sizes):
         raise ctx.fail(f"a window of {len(sizes)} axes cannot move along an array of {x.rank}")
-    leading = x.extents[: x.rank - len(sizes)]
-    return TensorMeta(x.dtype, (*leading, *[ctx.resolve(s) for s in sizes]))
+    return TensorMeta(x.dtype, (*x.extents[: x.rank - len(sizes)], *[ctx.resolve(s) for s in sizes]))
 
 
 def _ordered_type(ctx: ShapeGuardContext, x: TensorMeta, **params) -> TensorMeta:

@@ -305,8 +305,7 @@ class _BackScan:
         carries, captured = self.loop.inputs.carries, self.loop.inputs.captured
         types = [self.env.translate_type(product.node.outputs[0].meta) for product in self.pair.products]
         sums = [full(m.sizes or (), 0, m.dtype) for m in types]
-        elements = [*self.real.values(), *self.made.values()]
-        inputs = Inputs([*carries, *sums], elements, [], captured)
+        inputs = Inputs([*carries, *sums], [*self.real.values(), *self.made.values()], [], captured)
         return self.again.scan(self.loop, self._body(), inputs, self.reverse, ())
 
     def _body(self) -> Graph:

@@ -71,10 +71,6 @@ class Planner:
     `tier` is that of the plans which calls have in the end. `compile_mode` says when kernels of their groups are built.
     """
 
-    trace: Trace
-    max_bytes: int | None
-    tier: Tier
-
     @restores_thread
     def __init__(
         self, trace: Trace, max_bytes: int | None, tier: Tier = Tier.OPTIMISED, compile_mode: str = "off"

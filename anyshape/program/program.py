@@ -59,10 +59,8 @@ class Program:
         timers: Timers | None = None,
     ) -> None:
         """Compile a trace, with the planner of another program of it if there is one; runs record times in `timers`."""
-        self.trace: Trace = trace
-        self.max_bytes: int | None = max_bytes
-        self.optimize: str | None = optimize
-        self.compile: str | None = compile
+        self.trace, self.max_bytes, self.optimize = trace, max_bytes, optimize
+        self.compile = compile
         compile_mode = config.compile if compile is None else compile
         mode, why = mode_of(config.optimize if optimize is None else optimize, max_bytes, timers)
         last = Tier.FIRST if mode == "off" else Tier.OPTIMISED

@@ -65,8 +65,6 @@ class ProgramRule(CustomRule):
     `width` is the number of right sides of linear equations.
     """
 
-    is_independent: bool
-
     def __init__(self, name: str, captured: int, is_independent: bool, width: int, problem: str = "") -> None:
         super().__init__(name, captured)
         self.is_independent, self.width, self.problem = is_independent, width, problem

@@ -143,16 +143,6 @@ class Tiers:
     - `make` makes an optimised plan for a pattern of calls. `pattern_of` tells the pattern of arrays.
     """
 
-    pattern_of: Callable[..., Hashable]
-    name: str
-    mode: str
-    why: str
-    make: Make
-    steps: int
-    cost: float
-    calls: int
-    seconds: float
-
     def __init__(
         self, name: str, mode: str, why: str, make: Make, pattern_of: Callable[..., Hashable] | None = None
     ) -> None:
@@ -379,11 +369,6 @@ class CallPatterns:
     It holds no compiled function, so a program and its timed copy share it.
     """
 
-    graph: Graph
-    prologue: Prologue
-    groups: Sequence[Group]
-    paths: ContractionPaths
-
     def __init__(self, graph: Graph, prologue: Prologue, groups: Sequence[Group], paths: ContractionPaths) -> None:
         self.graph, self.prologue, self.groups, self.paths = graph, prologue, groups, paths
         self.sizes: list[DimExpr] = list(dict.fromkeys(s for group in groups for s in group if not isinstance(s, int)))
@@ -476,11 +461,6 @@ class Specializer:
 
     `serve` takes the function for the next call; it is None where `run_latest` serves all calls.
     """
-
-    serve: Callable[[Run], None] | None
-    patterns: CallPatterns
-    compile: Compile
-    tiers: Tiers
 
     def __init__(
         self, patterns: CallPatterns, compile_graph: Compile, tiers: Tiers, serve: Callable[[Run], None] | None = None

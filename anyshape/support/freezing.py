@@ -40,9 +40,6 @@ def freeze(x: Any) -> Any:
 class Frozen:
     """Value that hashes and compares by its frozen key, and prints as itself."""
 
-    value: Any
-    key: Any
-
     __slots__ = ("key", "value")
 
     def __init__(self, value: Any) -> None:

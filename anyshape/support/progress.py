@@ -27,9 +27,6 @@ _CLEAR = "\r\x1b[K"
 class _Clock:
     """Time of an outermost phase and of all phases in it."""
 
-    due: float
-    next_log: float
-
     def __init__(self) -> None:
         self.started: float = perf_counter()
         self.due, self.next_log = self.started + FIRST, FIRST
@@ -49,8 +46,7 @@ class _Clock:
 
     def _draw(self, text: str) -> None:
         self.is_drawn = True
-        width = shutil.get_terminal_size().columns - 1
-        _write(f"{_CLEAR}anyshape: {text}"[: width + len(_CLEAR)])
+        _write(f"{_CLEAR}anyshape: {text}"[: shutil.get_terminal_size().columns - 1 + len(_CLEAR)])
 
     def clear(self) -> None:
         """Clear the line on the terminal."""
@@ -61,9 +57,6 @@ class _Clock:
 
 class phase:
     """Part of a first call, such as "tracing loss": a context manager that counts the ops in its block."""
-
-    text: str
-    ops: int
 
     __slots__ = ("clock", "ops", "outer", "text")
     outer: phase | None

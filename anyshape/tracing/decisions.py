@@ -88,11 +88,6 @@ def evaluate_quietly(graph: Graph, arrays: Sequence[Any]) -> list[Any]:
 class Decisions:
     """Decisions of one trace. `strict` refuses them, as `on_decision="error"` demands."""
 
-    values: _Values
-    strict: bool
-    without_examples: int
-    in_a_row: int
-
     def __init__(self, builder: Builder, arrays: Sequence[np.ndarray], strict: bool = False) -> None:
         self.values, self.strict = _Values(builder, arrays), strict
         self.answers: dict[_Key, bool | int] = {}
@@ -160,8 +155,7 @@ class Decisions:
         for turn, (builder, value) in enumerate(self.answers):
             if turn not in checked:
                 node = next(n for n in builder.nodes if n.op is decide_op and n.inputs[0] is value)
-                x = Traced(builder, value)
-                raise ConcretizationError("a decision", describe(x), node.where, _INSTEAD)
+                raise ConcretizationError("a decision", describe(Traced(builder, value)), node.where, _INSTEAD)
 
 
 def _is_marked(where: SourceLine | None, marks: tuple[str, ...]) -> bool:
@@ -188,8 +182,6 @@ class _NoExampleError(Exception):
 
 class _Values:
     """Values of one call, computed on demand."""
-
-    root: Builder
 
     def __init__(self, root: Builder, arrays: Sequence[np.ndarray], copies: dict[int, Any] | None = None) -> None:
         self.root, self.arrays = root, arrays

@@ -124,8 +124,6 @@ class SymbolicScope(Scope):
     (True, 1, True)
     """
 
-    names: dict[str, Size]
-
     def __init__(
         self, constraints: Sequence[str] = (), dims: Iterable[Dim] = (), *, min: int = 0, max: int | None = None
     ) -> None:

@@ -35,8 +35,6 @@ def reachable(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
 class Walk:
     """Walk over what a function reaches: `things` with their paths, the `holders` of them, and code objects."""
 
-    root: Any
-
     def __init__(self, function: Callable[..., Any] | holders.Roots) -> None:
         self.things: list[tuple[str, Any]] = []
         self.holders: list[holders.Holder] = []

@@ -64,10 +64,6 @@ class Raised:
     - `original` is the exception itself, until the call that was traced has raised it.
     """
 
-    original: Exception | None
-    line: tuple[str, int, str]
-    error: Exception | None
-
     __slots__ = ("error", "line", "original")
 
     def __init__(self, original: Exception | None, line: tuple[str, int, str], error: Exception | None) -> None:

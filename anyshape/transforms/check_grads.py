@@ -166,12 +166,6 @@ class Checker:
 class _Level:
     """Function of some order and its two derivatives; `next_order` holds the same for these derivatives."""
 
-    f: Callable[..., Any]
-    name: str
-    order: int
-    modes: Sequence[str]
-    tolerance: Tolerance
-
     def __init__(
         self, f: Callable[..., Any], name: str, order: int, last: int, modes: Sequence[str], tolerance: Tolerance
     ) -> None:

@@ -49,9 +49,6 @@ class Jitted:
     - `bound_from` is the pair of the method and the object that this one is bound to, if it is.
     """
 
-    order: pytrees.Order
-    recipe: tuple[Any, ...]
-
     def __init__(
         self,
         function: Callable[..., Any],

@@ -189,9 +189,6 @@ def active_depth() -> int:
 class LinearizedFunction:
     """Linear map at a point: `push` maps tangents of the primals, `pull` cotangents of the value."""
 
-    shape: LinearMapSpec
-    values: list[Any]
-
     def __init__(self, shape: LinearMapSpec, values: Sequence[Any]) -> None:
         self.shape, self.values = shape, list(values)
 

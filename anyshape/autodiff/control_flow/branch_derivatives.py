@@ -271,10 +271,6 @@ class Branches:
     that are sums over examples. `like` gives traced values where no operand is one.
     """
 
-    ctx: ShapeGuardContext
-    index: Any
-    operands: Sequence[Any]
-
     def __init__(
         self,
         ctx: ShapeGuardContext,

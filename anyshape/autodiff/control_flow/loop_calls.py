@@ -24,7 +24,7 @@ from anyshape.autodiff.linearize_transpose import linearise, transposed_ends
 from anyshape.autodiff.replay import inline
 from anyshape.autodiff.rule_tables import Linear, merged, stretch
 from anyshape.autodiff.structural_zeros import Ends, by_flags, flagged, whole
-from anyshape.autodiff.subgraph_transforms import Handle, batch_element, derived, with_shared_variables
+from anyshape.autodiff.subgraph_transforms import batch_element, derived, with_shared_variables
 from anyshape.autodiff.vmap import batch
 from anyshape.errors import RaggedBatchError
 from anyshape.graph.ir.builder import Builder, active
@@ -134,16 +134,6 @@ class Results(NamedTuple):
 
 class Loop:
     """Loop and its operands, from which rules derive another one. A `test` makes it a loop of unknown length."""
-
-    handle: Handle
-    layout: lp.Layout
-    checkpoint: lp.Policy
-    ctx: ShapeGuardContext
-    body: Graph
-    test: Graph | None
-    joined: int
-    reverse: bool
-    ends: Sequence[Shape]
 
     def __init__(
         self,
@@ -347,14 +337,6 @@ class LiveRows:
     positions. Stacked results are joined too, with their positions and their trip, which is then a carry.
     """
 
-    ctx: ShapeGuardContext
-    size: Size
-    loop: Loop
-    test: Graph
-    have: Inputs
-    carries: list[Any]
-    flags: list[Any]
-
     def __init__(self, ctx: ShapeGuardContext, size: Size, loop: Loop, flags: Inputs, have: Inputs) -> None:
         """Take a loop whose inputs carry the batch as `flags` say; `have` are the operands that carry it already."""
         assert loop.test is not None  # examples differ in it
@@ -536,11 +518,6 @@ def _each(ctx: ShapeGuardContext, size: Size, output: tuple[Any, bool]):
 
 class ExampleLoops:
     """Loop of one example, with operands that have a row per example where `carries` says so."""
-
-    handle: Handle
-    ctx: ShapeGuardContext
-    one: Graph
-    carries: list[bool]
 
     def __init__(
         self, ctx: ShapeGuardContext, one: Graph, carries: Sequence[bool], operands: Sequence[Any], like: Any = ()

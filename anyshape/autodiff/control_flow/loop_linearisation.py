@@ -538,8 +538,7 @@ def transpose_loop(loop: Loop, cts: Sequence[Any]) -> list[Any]:
     count = len(part.inputs.elements) - len(loop.inputs.elements)
     own = Inputs.of(part.layout, by_flags(flags.flat(), pulled))
     elements = own.elements[: len(own.elements) - count]
-    carries = by_flags(linear.carries, own.carries)
-    everything = replace(own, carries=carries, elements=elements).flat()
+    everything = replace(own, carries=by_flags(linear.carries, own.carries), elements=elements).flat()
     columns = zip(everything, operand_flags.flat(), loop.inputs.flat(), strict=True)
     operands = [_of_its_shape(loop, ct, x) if flag and ct is not None else None for ct, flag, x in columns]
     return operands + [None] * len([*loop.lengths, *loop.joined_lengths])

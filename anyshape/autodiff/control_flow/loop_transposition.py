@@ -361,10 +361,6 @@ class LoopAgain:
 class RerunLoop(Loop):
     """Scan of a rerun. `Made` stands for its operands that a loop gives again."""
 
-    length: Size
-    again_loop: LoopAgain
-    checkpoint: int
-
     def __init__(self, again: LoopAgain, operands: Sequence[Any], body: Graph, layout: lp.Layout, **options) -> None:
         own = options.pop("metas", None) or list(map(meta_of_operand, operands))
         xs = [*operands, *[None] * layout.pieces]
@@ -438,17 +434,6 @@ def slot_flags(loop: Loop, batched: Sequence[bool]) -> list[bool]:
 
 class Rerun:
     """Rerun and its operands, taken apart."""
-
-    start: lp.Layout
-    layout: lp.Layout
-    ctx: ShapeGuardContext
-    ends: Sequence[Shape]
-    like: Sequence[Any]
-    count: int
-    loop_body: Graph
-    body: Graph
-    reverse: bool
-    against: bool
 
     def __init__(
         self,

@@ -83,8 +83,7 @@ def _airye(result, sign, partner):
         other = of("airye", x, result=partner)
         plain = other if result in (0, 2) else x * other
         is_positive, is_far = ew.lt(ew.lift(0, x), x), ew.gt(x, ew.lift(slopes.by_digits(x, 25, 8), x))
-        root = ew.sqrt(ew.select(is_positive, x, 1))
-        near = plain + sign * ew.select(is_positive, root, 0) * out
+        near = plain + sign * ew.select(is_positive, ew.sqrt(ew.select(is_positive, x, 1)), 0) * out
         z = ew.select(is_far, x, 1)  # the Bessel functions of order 1 / 3 and 2 / 3: 9.6
         order, growth = ((1 / 3, 0.5), (2 / 3, 1))[result % 2]
         return ew.select(is_far, out / z * (growth - 1.5 * slopes.decline(order, sign, 2 / 3 * z * ew.sqrt(z))), near)

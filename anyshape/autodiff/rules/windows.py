@@ -60,8 +60,7 @@ bilinear(wd.convolution_op, _convolution_back_x, _convolution_back_w)
 
 def _window_sum_back(ctx, ct, x, *, window, sources=(), **params):
     moves, window = _moves(ctx, params), ctx.bind(window, field="window")
-    sizes = ctx.shape(x)[ctx.rank(x) - len(window) :]
-    return wd.window_sum(ct, window, moves.back(window, sizes))
+    return wd.window_sum(ct, window, moves.back(window, ctx.shape(x)[ctx.rank(x) - len(window) :]))
 
 
 linear(wd.window_sum_op, _window_sum_back)

@@ -394,10 +394,6 @@ class BufferReuse:
     `carries` are the inputs of a trip of a loop that may own the memory of its carries: see `owned_carries`.
     """
 
-    steps: Sequence[Step]
-    outputs: Sequence[Slot]
-    ctx: ShapeGuardContext
-
     def __init__(
         self,
         steps: Sequence[Step],

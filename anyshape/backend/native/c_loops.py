@@ -282,12 +282,6 @@ class NestSource:
     - `is_flat`: the innermost loop is that of the rows, and has all statements of the group.
     """
 
-    nests: LoopNests
-    arrays: Arrays
-    loops: tuple[Loop, ...]
-    is_flat: bool
-    number: int
-
     def __init__(
         self, nests: LoopNests, arrays: Arrays, loops: tuple[Loop, ...], *, is_flat: bool = False, number: int = 0
     ) -> None:

@@ -148,8 +148,7 @@ def _adjugate(a):
                 return determinants[..., None, None] * inverse
     is_finite = np.isfinite(a).all((-1, -2), keepdims=True)
     u, s, vh = np.linalg.svd(np.where(is_finite, a, 0))
-    n = a.shape[-1]
-    others = np.multiply.reduce(np.where(np.eye(n, dtype=bool), 1, s[..., None, :]), -1)
+    others = np.multiply.reduce(np.where(np.eye(a.shape[-1], dtype=bool), 1, s[..., None, :]), -1)
     phase, rows = _det(u) * _det(vh), np.swapaxes(vh.conj(), -1, -2) * others[..., None, :]
     products = phase[..., None, None] * (rows @ np.swapaxes(u.conj(), -1, -2))
     return np.where(is_finite, products, np.nan).astype(a.dtype, copy=False)

@@ -356,8 +356,7 @@ def _position(precedes):
         position = np.full((*leading, *sizes), -1, np.int64)
         if not (x.size and math.prod(window) and math.prod(sizes)):
             return position
-        lengths = _lengths(sizes, strides, window, window_dilation)
-        reach = _extended(x, low, lengths, dilation, 0)
+        reach = _extended(x, low, _lengths(sizes, strides, window, window_dilation), dilation, 0)
         best = np.zeros((*leading, *sizes), x.dtype)
         for offsets in np.ndindex(*window):
             starts = [k * d for k, d in zip(offsets, window_dilation, strict=True)]

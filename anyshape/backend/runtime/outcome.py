@@ -52,10 +52,6 @@ class PathLeft(BaseException):
     with which the call can go on.
     """
 
-    turn: int
-    answer: bool | int
-    live: Sequence[Any]
-
     def __init__(self, turn: int, answer: bool | int, live: Sequence[Any] = ()) -> None:
         self.turn, self.answer, self.live = turn, answer, live
         super().__init__(f"decision {turn} is {answer}")

@@ -31,15 +31,10 @@ _ADVICE = "let all branches give results of equal sizes"
 class Rows:
     """Rows of one batch, in their order, and what the branches gave for them so far."""
 
-    index: np.ndarray
-    count: int
-    totals: Sequence[bool]
-
     __slots__ = ("chosen", "count", "index", "is_whole", "positions", "totals")
 
     def __init__(self, index: np.ndarray, count: int, totals: Sequence[bool]) -> None:
-        self.index, self.count, self.totals = index, count, totals
-        self.positions: np.ndarray = index
+        self.index, self.count, self.totals, self.positions = index, count, totals, index
         self.chosen: list[Any] = [None] * len(totals)
         self.is_whole: bool = False
 
@@ -100,9 +95,6 @@ class Slots:
     Each slot has a level. A slot may be given up once a later one has a higher level.
     """
 
-    trips: np.ndarray
-    stores: list[Any]
-
     def __init__(self, count: int, carries: Carries, changes: Sequence[bool]) -> None:
         self.trips = np.full(count, NO_TRIP)
         self.stores = [
@@ -153,8 +145,6 @@ class Slots:
 
 class FilledSlots:
     """Slots that a loop has filled, on the way back."""
-
-    stores: list[Any]
 
     def __init__(self, trips: np.ndarray, parts: Sequence[Any], changes: Sequence[bool], owned: bool) -> None:
         """Take what `Slots` gives. Where it is `owned`, free slots are filled in place."""
@@ -290,11 +280,6 @@ class LiveBytes:
     Memory that views share counts once, and that of arguments and constants not at all. MemoryLimitError refuses more
     than `limit` bytes.
     """
-
-    outside: dict[int, np.ndarray]
-    program: str
-    limit: int
-    now: int
 
     def __init__(self, program: str, limit: int, arguments: Sequence[Any]) -> None:
         self.program, self.limit, self.now = program, limit, 0

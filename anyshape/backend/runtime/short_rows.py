@@ -89,8 +89,7 @@ def handles_rows(rank: int, dtype: np.dtype, axes: tuple[int, ...]) -> bool:
 
 def handles_before_last(rank: int, dtype: np.dtype, axes: tuple[int, ...]) -> bool:
     """Return whether `before_last` sums along these axes."""
-    before = tuple(range(rank - 1 - len(axes), rank - 1))
-    return axes == before and dtype.kind in "fiu" and dtype != np.float16
+    return axes == tuple(range(rank - 1 - len(axes), rank - 1)) and dtype.kind in "fiu" and dtype != np.float16
 
 
 # -- elementwise, where an operand is repeated along the last axis or along the axis before it

@@ -161,8 +161,7 @@ class _Pool:
             if not self.size:
                 self.runs = queue.SimpleQueue()
             while self.size < size:
-                thread = threading.Thread(target=_serve, args=(self.runs,), name="anyshape", daemon=True)
-                thread.start()
+                threading.Thread(target=_serve, args=(self.runs,), name="anyshape", daemon=True).start()
                 self.size += 1
 
 
@@ -205,8 +204,7 @@ def _run_on(threads: int, work: Work, count: int, per: int) -> None:
 @functools.cache
 def _libraries() -> list[Any]:
     """List the BLAS libraries that NumPy calls; SciPy may have loaded another one."""
-    controllers = threadpoolctl.ThreadpoolController().lib_controllers
-    loaded = [c for c in controllers if c.user_api == "blas"]
+    loaded = [c for c in threadpoolctl.ThreadpoolController().lib_controllers if c.user_api == "blas"]
     return [c for c in loaded if "numpy" in c.filepath] or loaded
 
 

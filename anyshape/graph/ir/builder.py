@@ -39,9 +39,6 @@ _META = operator.attrgetter("meta")
 class Traced(ir.Handle):
     """Handle of a value of a graph under construction. Subclasses add the operations of users."""
 
-    builder: Builder
-    value: ir.Value
-
     __slots__ = ()
 
     def __init__(self, builder: Builder, value: ir.Value) -> None:
@@ -114,10 +111,7 @@ class Builder:
 
         `is_batched` tells that the graph, or one around it, is traced for a batch of it: rules keep what this needs.
         """
-        self.scope: Scope = scope
-        self.parent: Builder | None = parent
-        self.handle: type[Traced] = handle
-        self.whole: bool = whole
+        self.scope, self.parent, self.handle, self.whole = scope, parent, handle, whole
         self.verdicts: FinalVerdicts = scope.verdicts()  # at its beginning
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.is_batched: bool = is_batched or (parent is not None and parent.is_batched)
@@ -448,8 +442,7 @@ class at_line:
     __slots__ = ("before", "builder", "where")
 
     def __init__(self, builder: Builder, where: SourceLine | None) -> None:
-        self.builder: Builder = builder
-        self.where: SourceLine | None = where
+        self.builder, self.where = builder, where
 
     def __enter__(self) -> None:
         self.before: SourceLine | None = self.builder.where
@@ -559,5 +552,4 @@ def _as_read(entry: _Entry) -> _Entry:
     if type(entry.elements) is not bytes:
         problem = f"an array of NumPy of shape {array.shape} is changed after it was read, while the function is traced"
         raise MutationError("", problem, "write to a copy of it, or make it with anyshape.numpy", entry.where)
-    copy = np.frombuffer(entry.elements, array.dtype).reshape(array.shape)
-    return entry._replace(array=copy, elements=None)
+    return entry._replace(array=np.frombuffer(entry.elements, array.dtype).reshape(array.shape), elements=None)

@@ -97,9 +97,6 @@ _IDS = itertools.count()
 class Value:
     """Array of a program. Values are compared by identity; `id` orders and names them."""
 
-    meta: TensorMeta
-    id: int
-
     __slots__ = ("id", "meta")
 
     def __init__(self, meta: TensorMeta) -> None:
@@ -390,8 +387,7 @@ class _Keys:
             return atom.function, tuple(args) if atom.function in ("floordiv", "mod") else frozenset(args)
         if not isinstance(atom, DimVar) or atom not in self.own:
             return atom
-        number = self.number.setdefault(atom, len(self.number))
-        return number, atom.name, atom.label, atom.lower, atom.upper
+        return self.number.setdefault(atom, len(self.number)), atom.name, atom.label, atom.lower, atom.upper
 
 
 DRAWING = (np.random.Generator, np.random.RandomState)  # classes of NumPy whose objects draw random numbers
@@ -446,9 +442,6 @@ class OpTable(dict[Op, Row]):
     The rows may come late: `fill_by` names the function that the lookup of a missing row calls with the op's family. It
     enters the rows of that family.
     """
-
-    kind: str
-    folder: str
 
     __slots__ = ("_fill", "folder", "kind")
 

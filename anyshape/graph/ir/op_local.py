@@ -95,9 +95,6 @@ def over_axes(
 class NodeSizes:
     """Converts sizes of the nodes of one graph, params of each node once."""
 
-    graph: Graph
-    ctx: ShapeGuardContext
-
     def __init__(self, graph: Graph, ctx: ShapeGuardContext) -> None:
         self.graph, self.ctx = graph, ctx
         self.dims: dict[DimVar, Size] = {source.variable: source.size for source in graph.dims}

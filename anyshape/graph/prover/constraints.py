@@ -147,11 +147,6 @@ _DEMAND = {
 class ClaimText:
     """Claim that does not hold, as the two lines of a message."""
 
-    relation: str
-    sides: tuple[Size, Size]
-    names: SizeNames
-    values: Values
-
     def __init__(self, relation: str, left: Size, right: Size, names: SizeNames, values: Values) -> None:
         self.relation, self.sides, self.names, self.values = relation, (left, right), names, values
         self.axes: tuple[str, str] = "", ""

@@ -270,9 +270,6 @@ class Decision:
     A candidate may break a fact that has products.
     """
 
-    verdict: Verdict
-    gave_up: bool
-
     def __init__(self) -> None:
         self.verdict, self.gave_up = UNKNOWN, False
         self.models: list[Assignment] = []

@@ -97,9 +97,6 @@ class Scope:
     A `free` scope holds a size that belongs to no program yet and may enter any. Scopes copy and pickle.
     """
 
-    origin: SourceLine | None
-    free: bool
-
     def __init__(
         self,
         hints: Mapping[DimVar, int] | None = None,
@@ -400,8 +397,7 @@ class Scope:
             return low
         where = with_callers(where)
         if self.hints is None or not all(v in self.hints for v in variables(size)):
-            claim = equal(size, 0, f"int({size})")
-            raise self._inconclusive(claim, f"the value of {size}", where, str(size))
+            raise self._inconclusive(equal(size, 0, f"int({size})"), f"the value of {size}", where, str(size))
         number = evaluate(size, values_from(self.hints))
         self._refine(Condition("guard", equal(size, number), "python", f"int({size})", where))
         tell_of_fixed_size(self.size_names.size(size), where)
@@ -481,10 +477,6 @@ class SymbolicSize:
     It stands for a Python int, or for a NumPy integer if it has a `numpy_dtype`. A comparison of sizes stands for a
     Python bool, which is an int too.
     """
-
-    expr: DimExpr
-    scope: Scope
-    numpy_dtype: Any
 
     __slots__ = ("expr", "numpy_dtype", "scope")
     python_type: type[int] = int

@@ -202,9 +202,6 @@ _MIX = (0x9E3779B1, 0x85EBCA77)  # of a hash that spreads the choices: random nu
 class SampledPoints(Points):
     """Points near a known model at which facts hold, which are added one by one."""
 
-    near: Mapping[DimVar, int]
-    seed: int
-
     def __init__(self, near: Mapping[DimVar, int], facts: Sequence[Claim], seed: int) -> None:
         self.near, self.seed = near, seed
         super().__init__({})

@@ -419,9 +419,7 @@ def broadcast_size(ctx: ShapeGuardContext, a: Size, b: Size, axes: OperandAxes |
 
     `axes` are the axes of the operands that have the sizes, for the message of that assertion.
     """
-    if a is b or ctx.same(a, b):
-        return a
-    if b == 1:
+    if a is b or ctx.same(a, b) or b == 1:
         return a
     if a == 1:
         return b

@@ -22,7 +22,7 @@ import math
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from anyshape.errors import SizeLimitError, SpecError, UndeterminedSizeError
 from anyshape.graph.prover.constraints import Claim, Condition, SizeNames, at_least
@@ -623,9 +623,6 @@ class Elimination(Generic[Key]):
     Unknowns in `last` become pivots only in rows without other unknowns. The rows therefore contain every equation
     among these unknowns alone. `work` counts operations and continues the count of an earlier elimination.
     """
-
-    rows: list[Row[Any]]
-    dependent: list[Row[Any]]
 
     def __init__(self, rows: Iterable[Row[Key]], last: Collection[Key] = (), work: int = 0) -> None:
         self.work: int = work

@@ -429,9 +429,6 @@ def _never_negative(target: Size, quadratic: _Quadratic) -> bool:
 class SourceBlock:
     """Lines of source that compute each call once: calls share parts, and Python limits nesting."""
 
-    name: Callable[[Leaf], str]
-    prefix: str
-
     def __init__(self, name: Callable[[Leaf], str], prefix: str, outer: SourceBlock | None = None) -> None:
         self.name, self.prefix = name, prefix
         self.lines: list[str] = []

@@ -201,8 +201,7 @@ def _per_volume(sums, edges):
     """Return sums in boxes over their volumes and the sum of all."""
     all_of_them = reduction.sum(sums)
     for axis, e in enumerate(edges):
-        width = ew.convert(indexing.diff(e), _FLOAT)
-        sums = sums / mv.broadcast_in_dim(width, sizes(sums), (axis,))
+        sums = sums / mv.broadcast_in_dim(ew.convert(indexing.diff(e), _FLOAT), sizes(sums), (axis,))
     return sums / all_of_them
 
 

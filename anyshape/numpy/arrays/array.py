@@ -169,12 +169,7 @@ class Array(MemoryAttributes, Traced):
     NumPy's results without axes, or for an ndarray: such a one is an NDArray.
     """
 
-    builder: Builder
-    value: Value
-
     __slots__ = ()
-    weak: bool
-    exact: Any
     __array_priority__ = 2000
 
     def __new__(cls, builder: Builder, value: Value, *options: Any) -> Array:

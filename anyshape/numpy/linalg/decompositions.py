@@ -168,8 +168,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
         raise _one_tolerance("matrix_rank", "tol", "rtol")
     if as_traced(A).meta.rank < 2:
         x = as_traced(A)
-        nonzero = ew.ne(x, ew.lift(0, x))
-        return ew.convert(rd.reduce_or(nonzero, tuple(range(x.meta.rank))), np.int64)
+        return ew.convert(rd.reduce_or(ew.ne(x, ew.lift(0, x)), tuple(range(x.meta.rank))), np.int64)
     x = as_squares("matrix_rank", A) if hermitian else as_matrices("matrix_rank", A)
     values = absolute(eigvalsh(x)) if hermitian else la.svdvals(x)
     values = ew.convert(values, np.float64)

@@ -96,9 +96,6 @@ def _unary(name: str) -> Callable[..., Any]:
 class ConcreteArray(Handle):
     """Array of a trace that depends on no traced value so far. It is used as the ndarray that it holds."""
 
-    value: np.ndarray
-    memory: ConcreteMemory
-
     __slots__ = ()
     __class__ = np.ndarray  # type: ignore[assignment]
     __array_priority__ = 1000

@@ -64,8 +64,6 @@ class Memory:
     - `lent` says why they cannot be read or written to now, "" if they can.
     """
 
-    arrays: list[weakref.ref[Any]]
-
     __slots__ = ("argument", "arrays", "current", "is_contiguous", "lent", "outside", "owner")
 
     def __init__(self, array: Any, outside: str = "", is_contiguous: bool = False, argument: Any = None) -> None:

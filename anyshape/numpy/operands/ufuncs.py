@@ -186,11 +186,6 @@ class Ufunc:
     It does not extend `np.ufunc`, since it takes lists of traced values, symbolic sizes and traced Python scalars.
     """
 
-    __module__: str
-    __name__: str
-    __qualname__: str
-    __signature__: inspect.Signature
-
     def __init__(self, ufunc: np.ufunc, traced: Callable[..., Any], doc: str, module: str, operands: str = "") -> None:
         """Make the function that calls `ufunc` on concrete operands and `traced` on any others."""
         self._ufunc, self._traced = ufunc, traced

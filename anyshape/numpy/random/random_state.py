@@ -44,8 +44,6 @@ class LegacyTraced(Traced):
 class TracedRandomState(Draws, np.random.RandomState):
     """`RandomState` of the function being traced; its methods are NumPy's."""
 
-    traced: LegacyTraced
-
     def __init__(self, traced: Traced) -> None:
         super().__init__(BITS)
         self.traced = LegacyTraced(traced.builder, traced.value)

@@ -387,8 +387,6 @@ class SizeComparison(SymDim):
     In arithmetic it is 0 or 1, as Python's bools are, and next to arrays an array of one bool.
     """
 
-    claim: Claim
-
     __slots__ = ("claim",)
     python_type: type = bool
 
@@ -465,8 +463,7 @@ def _joined(self: SizeComparison, symbol: str, other, combine: Callable[[Size, S
     """Return two comparisons joined by `&` or `|`, as a value."""
     if not _is_bool(other):
         return of_bits(_BITWISE[symbol], self, other)
-    text = f"({self}) {symbol} ({other})"
-    holds = Claim("!=", combine(self.expr, known_size(other)), 0, text)
+    holds = Claim("!=", combine(self.expr, known_size(other)), 0, f"({self}) {symbol} ({other})")
     return compared(holds, scope_of(self, other))
 
 

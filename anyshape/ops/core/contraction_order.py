@@ -118,8 +118,7 @@ def _total_work(pairs: Iterable[Term], numbers: Mapping[Any, int]) -> int:
 
 def _positions(count: int, adjacent_only: bool) -> list[tuple[int, int]]:
     """Return the positions of all pairs of so many operands."""
-    pairs = itertools.combinations(range(count), 2)
-    return [(i, j) for i, j in pairs if j == i + 1 or not adjacent_only]
+    return [(i, j) for i, j in itertools.combinations(range(count), 2) if j == i + 1 or not adjacent_only]
 
 
 def _contract(operands: Sequence[Term], output: Term, i: int, j: int) -> tuple[Term, list[Term]]:

@@ -261,13 +261,6 @@ def _longer(rows, row, accepted):
 class OdeSolution(FixedAttributes):
     """Interpolant of all steps: a function of times, and a tree of arrays."""
 
-    method: str
-    ts: Any
-    ys: Any
-    rows: Any
-    widths: Any
-    direction: Any
-
     def __init__(self, method: str, ts: Any, ys: Any, rows: Any, widths: Any, direction: Any) -> None:
         self.method, self.ts, self.ys, self.rows, self.widths, self.direction = method, ts, ys, rows, widths, direction
 
@@ -365,8 +358,7 @@ def with_continuous_adjoint(solver: Any, p: Problem, size: Any, run: Function, s
 
     def backward(residuals, cotangents):
         start, y, times, params, fixed, ys = residuals
-        pulled = _pulled(solver, problem(params, fixed), start, y, times, ys, cotangents[0])
-        return *pulled, None, None
+        return *_pulled(solver, problem(params, fixed), start, y, times, ys, cotangents[0]), None, None
 
     solution.defvjp(forward, backward)
     return solution(start, y, times, list(p.params), fixed, size)

@@ -63,15 +63,7 @@ def fixed_quad(func: Function, a: Any, b: Any, args: Any = (), n: int = 5) -> tu
 
 
 def quad(
-    func: Function,
-    a: Any,
-    b: Any,
-    args: Any = (),
-    full_output: Any = 0,
-    epsabs: Any = 1.49e-8,
-    epsrel: Any = 1.49e-8,
-    limit: int = 50,
-    **options: Any,
+    func: Function, a, b, args=(), full_output=0, epsabs=1.49e-8, epsrel=1.49e-8, limit: int = 50, **options
 ) -> tuple[Any, Any]:
     """Return the integral of a real function of a number from a to b, and an estimate of the error.
 

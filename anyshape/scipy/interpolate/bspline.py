@@ -43,11 +43,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 class BSpline(Interpolant):
     """Spline of degree k with knots t and coefficients c, which are along an axis."""
 
-    extrapolate: Any
-    axis: int
-    k: Any
-    t: Any
-
     parts: tuple[str, ...] = ("t", "c")
     settings: tuple[str, ...] = ("k", "extrapolate", "axis")
 

@@ -183,9 +183,6 @@ def data(name: str, x: Any, y: Any, axis: int, least: int) -> tuple[Any, Any, in
 class _Pieces(Interpolant):
     """Piecewise polynomial: coefficients c of each piece, and the ends x of the pieces."""
 
-    c: Any
-    x: Any
-
     parts: tuple[str, ...] = ("c", "x")
 
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
@@ -556,11 +553,6 @@ def _lagrange(v, x, y):
 
 class _Polynomial(FixedAttributes):
     """Polynomial through points; SciPy's object serves concrete data."""
-
-    traced: bool
-    xi: Any
-    yi: Any
-    axis: int
 
     def __init__(self, xi: Any, yi: Any, axis: int, options: dict[str, Any]) -> None:
         name, self.traced = type(self).__name__, is_traced(xi, yi)

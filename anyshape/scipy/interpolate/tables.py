@@ -45,9 +45,6 @@ class interp1d(FixedAttributes):
     Points outside are a CheckError of the run, unless `bounds_error` is False or there is a `fill_value`.
     """
 
-    x: Any
-    y: Any
-
     def __init__(
         self,
         x: Any,
@@ -148,20 +145,8 @@ class RegularGridInterpolator(FixedAttributes):
     unless `bounds_error` is False; then they have the `fill_value`, or None extrapolates.
     """
 
-    grid: tuple[Any, ...]
-    values: Any
-    method: str
-    bounds_error: bool
-    fill_value: Any
-
     def __init__(
-        self,
-        points: Any,
-        values: Any,
-        method: str = "linear",
-        bounds_error: bool = True,
-        fill_value: Any = np.nan,
-        **options: Any,
+        self, points, values, method: str = "linear", bounds_error: bool = True, fill_value=np.nan, **options
     ) -> None:
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
         self.traced: bool = is_traced(*points, values, fill_value)
@@ -277,11 +262,6 @@ class RBFInterpolator(FixedAttributes):
     Arguments are SciPy's. Data may be traced for `neighbors=None`.
     """
 
-    neighbors: int | None
-    y: Any
-    epsilon: float | Any
-    smoothing: Any
-
     def __init__(
         self,
         y: Any,
@@ -357,8 +337,6 @@ def _points(name: str, xi, dims: int):
 
 class _Scattered(FixedAttributes):
     """Interpolant of values at scattered points; SciPy's object serves concrete data."""
-
-    points: Any
 
     def __init__(self, points: Any, values: Any, options: dict[str, Any]) -> None:
         name = type(self).__name__

@@ -152,8 +152,7 @@ def dft(n: Any, scale: Any = None) -> Any:
     choice_of("dft", "scale", scale, (None, "sqrtn", "n"))
     index, size = xp.arange(n), xp.maximum(n, 1)
     turns = xp.mod(index[:, None] * index[None, :], size)  # exact, where the angle itself would be rounded
-    matrix = xp.exp((-2j * np.pi) * (turns / size))
-    return matrix / {None: 1.0, "sqrtn": xp.sqrt(size), "n": size}[scale]
+    return xp.exp((-2j * np.pi) * (turns / size)) / {None: 1.0, "sqrtn": xp.sqrt(size), "n": size}[scale]
 
 
 def fiedler(a: Any) -> Any:

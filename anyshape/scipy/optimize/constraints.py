@@ -55,10 +55,6 @@ class Bounds:
     [1.0, 3.0]
     """
 
-    lb: Any
-    ub: Any
-    keep_feasible: Any
-
     def __new__(cls, lb: Any = -np.inf, ub: Any = np.inf, keep_feasible: Any = False) -> Any:
         """Return SciPy's bounds unless an array is traced."""
         return super().__new__(cls) if is_traced(lb, ub) else scipy_optimize.Bounds(lb, ub, keep_feasible)
@@ -75,11 +71,6 @@ class LinearConstraint:
     >>> minimize(lambda x: np.sum(x**2), np.zeros(2), constraints=sums_to_one).x.round(4).tolist()
     [0.5, 0.5]
     """
-
-    A: Any
-    lb: Any
-    ub: Any
-    keep_feasible: Any
 
     def __new__(cls, A: Any, lb: Any = -np.inf, ub: Any = np.inf, keep_feasible: Any = False) -> Any:
         """Return SciPy's constraint unless an array is traced."""

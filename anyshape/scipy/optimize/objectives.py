@@ -44,8 +44,6 @@ def _is_vector(x) -> bool:
 class Unknowns:
     """Tree of floats that a solver changes. Numbers in a list are a vector, as for SciPy."""
 
-    structure: Any
-
     def __init__(self, name: str, x0: Any, *, is_tree: bool = False) -> None:
         self.is_vector: bool = not is_tree and _is_vector(x0)
         leaves, self.structure = flatten(xp.atleast_1d(xp.asarray(x0)) if self.is_vector else x0)
@@ -83,8 +81,7 @@ def unpacked(v: Any, like: Any) -> Any:
     leaves, structure = flatten(like)
     parts, position = [], 0
     for leaf in leaves:
-        part = v[position : position + leaf.size]
-        parts.append(xp.reshape(part, leaf.shape).astype(leaf.dtype))
+        parts.append(xp.reshape(v[position : position + leaf.size], leaf.shape).astype(leaf.dtype))
         position = position + leaf.size
     return unflatten(structure, parts)
 

@@ -26,12 +26,6 @@ class SparseMatrix(FixedAttributes):
     have all that SciPy's have.
     """
 
-    format: str
-    data: Any
-    row: Any
-    col: Any
-    shape: tuple[Any, ...]
-
     __array_ufunc__ = None  # so x @ A comes here
 
     def __init__(self, kind: str, data: Any, row: Any, col: Any, shape: tuple[Any, Any]) -> None:
@@ -74,8 +68,7 @@ class SparseMatrix(FixedAttributes):
 
     def of_scipy(self) -> Any:
         """Return SciPy's matrix of concrete values."""
-        made = scipy_sparse.coo_array((self.data, (self.row, self.col)), shape=self.shape)
-        return made.asformat(self.format)
+        return scipy_sparse.coo_array((self.data, (self.row, self.col)), shape=self.shape).asformat(self.format)
 
     def with_values(self, data: Any) -> SparseMatrix:
         """Return the matrix with other values at the same positions."""

@@ -24,10 +24,7 @@ class gaussian_kde:
     Rules for the width: Scott (1992), Silverman (1986).
     """
 
-    dataset: Any
     covariance: Any
-    d: Any
-    n: Any
 
     def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:
         data = xp.atleast_2d(xp.asarray(dataset))

@@ -166,9 +166,6 @@ class Family:
     [0.3648, 0.0]
     """
 
-    name: str
-    form: Form
-
     def __init__(self, name: str, form: Form) -> None:
         self.name, self.form = name, form
         either = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -422,10 +419,6 @@ def _interior_of(form: Form, low, high):
 
 class Frozen:
     """Distribution: a family with its parameters."""
-
-    dist: Any
-    args: tuple[Any, ...]
-    kwds: dict[str, Any]
 
     def __init__(self, family: Any, args: tuple[Any, ...], parameters: dict[str, Any]) -> None:
         self.dist, self.args, self.kwds = family, args, parameters

@@ -175,12 +175,7 @@ def _joined(x, count: int):
 
 
 def sampled(
-    *names: str,
-    axis: Any = 0,
-    paired: bool = False,
-    least: int = 1,
-    vectors: bool = False,
-    finish: Function | None = None,
+    *names: str, axis=0, paired: bool = False, least: int = 1, vectors: bool = False, finish: Function | None = None
 ) -> Callable[[Function], Function]:
     """Return a decorator: a function of samples in these parameters takes SciPy's options of axes and NaN.
 

@@ -94,8 +94,7 @@ class NamesRebound(Exception):
 
     def __init__(self, names: Sequence[Name], codes: list[types.CodeType]) -> None:
         super().__init__()
-        self.names: Sequence[Name] = names
-        self.codes: list[types.CodeType] = codes
+        self.names, self.codes = names, codes
 
 
 class Snapshot:

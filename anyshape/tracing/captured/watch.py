@@ -20,7 +20,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -69,12 +68,6 @@ class Watch:
 
     `holds` is True only while all of it is the same. After a call that gave False there may be another `holds`.
     """
-
-    root: Any
-    codes: list[CodeType]
-
-    names: set[str]
-    is_full: bool
 
     def __init__(self, walk: Walk) -> None:
         self.holders: Sequence[Holder] = _without_own_code(walk.holders)
@@ -488,9 +481,6 @@ _STATES: weakref.WeakSet[CapturedState] = weakref.WeakSet()
 
 class CapturedState:
     """State that one function reads besides its arguments; `version` counts the changes from outside."""
-
-    function: Any
-    name: str
 
     def __init__(self, function: Callable[..., Any] | Roots, name: str) -> None:
         self.function, self.name = function, name

@@ -264,14 +264,6 @@ class CacheEntry:
     - `static_state` is what static arguments reach, None if that cannot change.
     """
 
-    guards_hold: Callable[..., bool] | None
-    program: Program
-    state: CapturedState | None
-    key: Key
-    number: int
-    sizes: dict[DimVar, int]
-    reasons: tuple[Reason, ...]
-
     __slots__ = (
         "_names", "calls", "detours", "guards_hold", "hits", "is_one_array", "key", "made_for", "number", "path",
         "program", "reasons", "reliance_log", "result", "sizes", "state", "static_state", "used", "visible",
@@ -288,8 +280,7 @@ class CacheEntry:
         reliance_log: Sequence[Any] = (),
         static_state: CapturedState | None = None,
     ) -> None:
-        self.static_state: CapturedState | None = static_state
-        self.program, self.state = program, state
+        self.static_state, self.program, self.state = static_state, program, state
         self.path: tuple[Any, ...] = tuple([dict(node.params)["answer"] for node in decisions_of(program.trace.graph)])
         self.detours: Any = None  # to other paths that share a beginning with this one
         self.calls: int = 0  # which took this path, if it has decisions
@@ -446,12 +437,6 @@ class Cache:
     `state` is what the function reads besides its arguments: every entry is for this state. `state_holds` tests it,
     and is None before the first trace.
     """
-
-    added: int
-    traces: int
-    hits: int
-    evictions: int
-    revalidations: int
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit

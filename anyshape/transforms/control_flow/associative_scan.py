@@ -175,8 +175,7 @@ def _flag(reverse) -> bool:
     """Return a flag that must be known while tracing."""
     if has_type(reverse, (bool, int, np.bool_)):
         return bool(reverse)
-    problem = f"is {reverse!r:.50}, not a bool"
-    raise ArgumentError("associative_scan", "reverse", problem, "give True or False")
+    raise ArgumentError("associative_scan", "reverse", f"is {reverse!r:.50}, not a bool", "give True or False")
 
 
 def _scan_plainly(fn: Function, elems, reverse: bool, axis: int, error: Exception):

@@ -51,11 +51,6 @@ class CarryLoop:
     `extra_tree` is the structure of what trips give besides the carries.
     """
 
-    name: str
-    label: str
-    function: Function
-    tree: Any
-
     def __init__(self, name: str, label: str, function: Function, init: Any) -> None:
         self.name, self.label, self.function = name, label, function
         leaves, self.tree = flatten(init)
@@ -78,8 +73,7 @@ class CarryLoop:
             bodies = [*[self._test(test) for test in tests], self._body(step)]
             graphs, further = trace_subgraphs(bodies, [*self._metas(), *own], names)
             if self.variables == before and not self.promotions and len(self.memories) == known:
-                inputs = [*self._metas(), *own]
-                graphs, further = sizes_ahead(graphs, inputs, further, names, len(self.carries))
+                graphs, further = sizes_ahead(graphs, [*self._metas(), *own], further, names, len(self.carries))
                 self._check_extra(graphs[-1])
                 self.require_unwritten(self.init, "the carry")
                 return graphs, further
@@ -166,8 +160,7 @@ class CarryLoop:
     def _check_extra(self, body: Graph) -> None:
         """Raise ShapeError unless what trips give besides the carries has one size in all trips."""
         changing = {*self.variables.values(), *body.runtime}
-        paths = result_paths(self.extra_tree)
-        for path, y in zip(paths, body.outputs[len(self.carries) :], strict=False):
+        for path, y in zip(result_paths(self.extra_tree), body.outputs[len(self.carries) :], strict=False):
             for axis, extent in enumerate(y.meta.extents):
                 if not isinstance(extent, Exact) or not changing.isdisjoint(expr.variables(extent.size)):
                     y_path = path.replace("result", "y", 1)

@@ -493,10 +493,6 @@ class ClosedFunction:
     make of it is made once.
     """
 
-    graph: Graph
-    arguments: Any
-    result: Any
-
     def __init__(self, graph: Graph, arguments: Any, result: Any) -> None:
         self.graph, self.arguments, self.result = graph, arguments, result
         self.applied: Function = self._applied()

@@ -384,8 +384,7 @@ class _Pullback(CustomRule):
         if self.inside is None:
             return self.residuals.fill(residuals)
         count = len(residuals) - len(self.inside.operands)
-        objects = self.inside.renewed(residuals[count:])
-        return self.residuals.with_objects(objects).fill(residuals[:count])
+        return self.residuals.with_objects(self.inside.renewed(residuals[count:])).fill(residuals[:count])
 
     def pull(self, residuals: Sequence[Any], cotangents: Sequence[Any], metas: Sequence[Any]) -> list[Any | None]:
         """Return the cotangent of each active argument, whose types are `metas`; None: zero."""

@@ -348,7 +348,6 @@ def custom_linear_solve(
     right = [as_value(x) for x in leaves]
     equations, params = _equations(name, "matvec", matvec, right, tree)
     back = solve if symmetric else transpose_solve
-    solver = _Solver(name, equations, solve, back, symmetric, has_aux)
-    solution, aux, values = solver.apply(params, right)
+    solution, aux, values = _Solver(name, equations, solve, back, symmetric, has_aux).apply(params, right)
     x = pytrees.unflatten(tree, solution)
     return (x, aux.fill(values)) if has_aux else x

@@ -140,16 +140,6 @@ class Body(PlanWriter):
     Slots and locals have a prefix, and inputs are the slots of the operands.
     """
 
-    largest: list[Any]
-    budget: None
-    entry_guards: tuple[()]
-    timers: None
-    threads: Any
-    checks: Any
-    meter: None
-    kernels: Any
-    counts_bytes: Any
-
     def __init__(
         self, outer: Any, plan: Plan, operands: Mapping[str, str], sizes: Mapping[DimVar, Size], prefix: str = ""
     ) -> None:
@@ -318,9 +308,6 @@ class StepSource:
     - `placed`: the kernels of the plan, at lines of the user.
     - `kernels`: gives kernels with machine code, which at most `threads` threads run.
     """
-
-    size_locals: Mapping[DimVar, str]
-    names: dict[str, Any]
 
     prefix = ""
     ints: Collection[Slot] = ()

@@ -65,8 +65,7 @@ class _Loop:
         self.stacked = len(self.added) - self.params["joined"]
         self.varying = varying_variables(self.params[TRAITS[step.op].inlines][-1], layout)
         self.slots = f"{self.prefix}s" if self.params["slots"] else ""
-        metas = layout.per_trip(step.metas[:count])
-        sizes = sizes_of_body(self.trip, [*metas, *self.trip.input_metas[count:]])
+        sizes = sizes_of_body(self.trip, [*layout.per_trip(step.metas[:count]), *self.trip.input_metas[count:]])
         self.sizes = {v: size for v, size in sizes.items() if v not in self.varying}
 
     def _counters(self, others: Sequence[Plan]) -> tuple[dict[int, set[Any]], set[int]]:

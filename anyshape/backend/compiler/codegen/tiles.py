@@ -184,15 +184,6 @@ class GroupSource:
     `timed`, the last argument is a list that each thread adds its share to. At most `threads` run it.
     """
 
-    group: Group
-    bind: Callable[[str, Any], str]
-    size: Callable[[Size], str]
-    threads: int | None
-    carried: set[str]
-    padded: set[str]
-    buffers: TileBuffers
-    buffer_lines: dict[str, str]
-
     def __init__(
         self,
         group: Group,

@@ -232,8 +232,7 @@ class _Contraction:
 
     def step(self) -> Step:
         x, y = self.operands
-        equation = f"{''.join(x.labels)},{''.join(y.labels)}->{''.join(self.out)}"
-        params = params_tuple({"equation": equation})
+        params = params_tuple({"equation": f"{''.join(x.labels)},{''.join(y.labels)}->{''.join(self.out)}"})
         where = self.where or self.last.where
         return replace(
             self.last, op=contract_op, inputs=(x.slot, y.slot), params=params, metas=(x.meta, y.meta), where=where

@@ -91,7 +91,6 @@ class _Exponentials:
     total: Value  # 1 in place of 0
     is_zero: Value
     top: Value | None
-    x: Value
 
     def __init__(self, ctx: ShapeGuardContext, x: Value, axes: tuple[int, ...], shifted: bool) -> None:
         self.ctx, self.x, self.axes, self.shifted = ctx, x, axes, shifted

@@ -238,12 +238,7 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
 
 
 def spsolve_triangular(
-    A: Any,
-    b: Any,
-    lower: bool = True,
-    overwrite_A: bool = False,
-    overwrite_b: bool = False,
-    unit_diagonal: bool = False,
+    A, b, lower: bool = True, overwrite_A: bool = False, overwrite_b: bool = False, unit_diagonal: bool = False
 ) -> Any:
     """Return the solution x of A x = b for a sparse triangular matrix, whose values and b may be traced; see `spsolve`.
 

@@ -249,9 +249,6 @@ class Slerp:
     [0.  0.  0.3]
     """
 
-    rotations: Rotation
-    times: Any
-
     def __init__(self, times: Any, rotations: Any) -> None:
         self.rotations, self.times = _own(rotations), _reals(times)
         if self.rotations.single:

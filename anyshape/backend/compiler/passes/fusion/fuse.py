@@ -583,9 +583,6 @@ class HeldArrays:
     - `held`, `promised`: how many arrays nothing but open groups keeps alive, and how many results are awaited.
     """
 
-    held: int
-    promised: int
-
     def __init__(self, liveness: Liveness) -> None:
         self.liveness = liveness
         self.ending: dict[int, list[str]] = {}
