@@ -274,9 +274,10 @@ def slogdet(a: Operand) -> tuple[Any, ...]:
     return apply_all(slogdet_op, a)
 
 
-def lu_factor(a: Operand) -> tuple[Any, ...]:
+def lu_factor(a: Operand) -> tuple[Any, Any]:
     """Return the LU factors of regular matrices in one array, and the row pivots. Neither has a derivative."""
-    return apply_all(lu_factor_op, a)
+    lu, pivots = apply_all(lu_factor_op, a)
+    return lu, pivots
 
 
 def solve(a: Operand, b: Operand, form: str = "N") -> Any:
