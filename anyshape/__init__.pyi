@@ -10,9 +10,12 @@ from typing import IO, Any, Concatenate, Generic, Literal, ParamSpec, Self, Text
 
 import numpy as np
 
+from anyshape import cluster as cluster
 from anyshape import errors as errors
 from anyshape import numpy as numpy
 from anyshape import ops as ops
+from anyshape import optimize as optimize
+from anyshape import scipy as scipy
 from anyshape.backend.runtime.config import Config
 from anyshape.errors import AnyshapeError as AnyshapeError
 from anyshape.inspect.explanation import CacheInfo, Explanation

@@ -64,10 +64,6 @@ class Decomposition(NamedTuple):
     at: int
 
 
-DECOMPOSITIONS = (
-    la.eig_op, la.eigvals_op, la.eigh_op, la.eigvalsh_op, la.svd_op, la.svdvals_op, fa.banded_eigh_op,
-    fa.banded_eigvalsh_op,
-)  # fmt: skip
 RULES: dict[Op, Decomposition] = {}  # once the rules of their family are loaded
 # Decompositions with vectors in place of those without.
 WITH_VECTORS: dict[Op, Callable[..., Any]] = {
@@ -331,7 +327,9 @@ def followed(nodes: Sequence[Node], outputs: Sequence[Value], moved: Iterable[Va
     read = _read(outputs, [*before, *after])
     ends = [v for node in inside for v in node.outputs if v in read and v.meta.dtype.kind in "fc"]
     pushed = _needed(inside, ends)
-    return Followed(before, inside, after, [n for n in pushed if n in passed and n.op in DECOMPOSITIONS], pushed, ends)
+    return Followed(
+        before, inside, after, [n for n in pushed if n in passed and n.op in fa.DECOMPOSITIONS], pushed, ends
+    )
 
 
 def _needed(nodes: Sequence[Node], ends: Iterable[Value]) -> list[Node]:
@@ -363,7 +361,7 @@ def _beginnings(nodes: Sequence[Node], moving: set[Value]) -> tuple[set[Node], s
     for node in nodes:
         if not moving.isdisjoint(node.inputs):
             moving.update(node.outputs)
-            if node.op in DECOMPOSITIONS:
+            if node.op in fa.DECOMPOSITIONS:
                 JVPS[node.op]  # loads the rules of its family
                 begins.add(node)
     behind = _reached(nodes, begins, _both_sides)
@@ -403,7 +401,7 @@ def _reached(nodes: Iterable[Node], starts: set[Node], sides: Callable[[Node], A
 
 def _open_axes(node: Node, known: Sequence[frozenset[int]]) -> list[frozenset[int] | None]:
     """Return the axes of each output that may count eigenvalues, None where there are none left."""
-    if node.op in DECOMPOSITIONS:  # the last vectors are adjoint
+    if node.op in fa.DECOMPOSITIONS:  # the last vectors are adjoint
         return [frozenset([v.meta.rank - (2 if k == 2 else 1)]) for k, v in enumerate(node.outputs)]
     if node.op.has_subgraphs:
         return [None if order_of(node) or not v.meta.rank else frozenset(range(v.meta.rank)) for v in node.outputs]

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from anyshape.autodiff import structural_zeros
-from anyshape.autodiff.equal_values import DECOMPOSITIONS, Limits, Poles, followed, order_of
 from anyshape.autodiff.replay import Replay, begin_replay, context_and_params, replay_node, with_sizes_of
 from anyshape.autodiff.rule_tables import JVPS, MIX, PASS, Rule, RuleWithValues, zero_flow
 from anyshape.autodiff.shift_invariance import (
@@ -35,7 +34,9 @@ from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.elementwise import length_op
+from anyshape.ops.factorisations import DECOMPOSITIONS
 from anyshape.support.lazy_dataclass import NamedTuple
+from anyshape.support.packages import equal_values
 
 
 def has_tangent(dtype: np.dtype) -> bool:
@@ -89,13 +90,13 @@ class _Pushing:
         builder: Builder,
         nodes: Sequence[Node],
         tangent_of: dict[Value, Any],
-        poles: Poles | None = None,
+        poles: equal_values.Poles | None = None,
         replays: bool = True,
     ) -> None:
         """Replay nodes, or without `replays` take their outputs as they are, and record their tangents."""
         for node in nodes:
             with at_line(builder, node.where):
-                if self.opens and order_of(node):
+                if self.opens and equal_values.order_of(node):
                     self._push_opened(builder, node, tangent_of, poles)
                 elif poles is None:
                     self._push_one(builder, node, tangent_of, replays)
@@ -125,7 +126,9 @@ class _Pushing:
         """Replay a node, unless its rule gives its values."""
         return () if moves and isinstance(JVPS[node.op], RuleWithValues) else replay_node(builder, node, self.env)
 
-    def _push_opened(self, builder: Builder, node: Node, tangent_of: dict[Value, Any], poles: Poles | None) -> None:
+    def _push_opened(
+        self, builder: Builder, node: Node, tangent_of: dict[Value, Any], poles: equal_values.Poles | None
+    ) -> None:
         """Push what a conditional of limits does where all values differ."""
         graph, operands = dict(node.params)["branches"][0], node.inputs[1:]
         xs = [self.env[v] for v in operands]
@@ -153,10 +156,10 @@ class _Pushing:
         if not any(node.op in DECOMPOSITIONS for node in nodes):
             self.push(builder, nodes, tangent_of)
             return
-        parts = followed(nodes, self.graph.outputs, tangent_of)
+        parts = equal_values.followed(nodes, self.graph.outputs, tangent_of)
         self.push(builder, parts.before, tangent_of)
         if parts.nodes:
-            limits = Limits(self, parts, push, builder, tangent_of)
+            limits = equal_values.Limits(self, parts, push, builder, tangent_of)
             with at_line(builder, parts.nodes[0].where):
                 limits.push(tangent_of)
             self.push_with_limits(builder, parts.after, tangent_of)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 import numpy as np
-import scipy.special
 
 from anyshape.errors import AnyshapeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
@@ -20,7 +19,7 @@ from anyshape.graph.ir.tracebacks import shorten_traceback
 from anyshape.numpy.operands.concrete import wrapped
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.numpy.operands.ufuncs import CONCRETE, Ufunc
-from anyshape.support.packages import attributes, load
+from anyshape.support.packages import attributes, load, scipy_special
 from anyshape.support.true_types import has_type
 
 Function = Callable[..., Any]
@@ -58,6 +57,7 @@ SERVED: dict[str, dict[str, Rows]] = {
             "reduction": "log_softmax logsumexp softmax",
         },
         "through": {
+            "analysis.histograms": "nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
             "contraction": "cross dot einsum inner kron outer tensordot vdot",
             "dynamic": (
                 "argwhere bincount compress extract flatnonzero intersect1d isin nonzero setdiff1d trim_zeros union1d "
@@ -85,10 +85,7 @@ SERVED: dict[str, dict[str, Rows]] = {
             "selection": "clip nan_to_num piecewise select where",
             "sorting": "argsort median percentile quantile searchsorted sort",
             "special": "i0=numpy_i0 sinc",
-            "statistics": (
-                "average corrcoef cov interp mean nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum "
-                "nanvar std trapezoid var"
-            ),
+            "statistics": ("average corrcoef cov interp mean std trapezoid var"),
         },
         "new": {
             "creation": (
@@ -268,11 +265,12 @@ def serve(name: str) -> None:
     module, home, served = vars(sys.modules[name]), name.removeprefix("anyshape.numpy."), dict[int, Any]()
     for package, kinds in SERVED.items():
         rows = [(kind, *names) for kind in kinds if kind not in _OWN for names in _split(kinds[kind].get(home, ""))]
-        theirs = load(package) if rows else None
+        theirs = (scipy_special if package == "scipy.special" else load(package)) if rows else None
         for kind, theirs_name, defined in rows:
             function = module[defined]
             if id(function) not in served:  # else a second name of one function
-                made = served[id(function)] = _served(function, getattr(theirs, theirs_name), kind)
+                external = _at_call(theirs, theirs_name) if theirs is scipy_special else getattr(theirs, theirs_name)
+                made = served[id(function)] = _served(function, external, kind)
                 served[id(made)] = made
             module[defined] = served[id(function)]
 
@@ -292,14 +290,18 @@ def falls_through(package: Any) -> Callable[[F], F]:
     """Return a decorator: calls without traced arguments go to the function of this name in a package."""
 
     def decorate(function: F) -> F:
-        name = function.__name__
-
-        def external(*args, **kwargs):  # loaded at its first use
-            return getattr(package, name)(*args, **kwargs)
-
-        return cast("F", through(function, external))
+        return cast("F", through(function, _at_call(package, function.__name__)))
 
     return decorate
+
+
+def _at_call(package, name: str) -> Function:
+    """Return a function of a package that loads at its first call."""
+
+    def external(*args, **kwargs):
+        return getattr(package, name)(*args, **kwargs)
+
+    return external
 
 
 # -- traced calls --------------------------------------------------------------------------------------------------
@@ -357,16 +359,22 @@ def _called(ufunc):
     name = ufunc.__name__
     if getattr(np, name, None) is ufunc:
         return _defined("numpy", name) if name in HOMES["numpy"] else None
+    if "scipy.special" not in sys.modules:
+        return None  # who has a ufunc of it has loaded it
     special = load("anyshape.numpy.special")
     if ufunc in special.UFUNCS:
         return special.UFUNCS[ufunc]
-    if getattr(scipy.special, name, None) is ufunc and has_type(getattr(special, name, None), Ufunc):
+    if getattr(scipy_special, name, None) is ufunc and has_type(getattr(special, name, None), Ufunc):
         return getattr(special, name)
     return load("anyshape.numpy.special_ufuncs").UFUNCS.get(ufunc)
 
 
 def _method(key):
-    """Return what stands for a method of a ufunc."""
+    """Return what stands for a method of a ufunc: `outer` by the ufunc itself, the others by tables."""
+    ufunc, method = key
+    if method == "outer":
+        function = _called(ufunc) if ufunc.nin == 2 and ufunc.signature is None else None
+        return function and functools.partial(load("anyshape.numpy.arrays.ufunc_methods").outer, function)
     tables = (load(f"anyshape.numpy.{home}").METHODS for home in ("arrays.ufunc_methods", "folds"))
     return next((table[key] for table in tables if key in table), None)
 

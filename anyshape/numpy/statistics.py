@@ -1,16 +1,13 @@
-"""Define NumPy's averages, variances, nan-functions and trapezoid, as compositions of ops.
+"""Define NumPy's averages, variances and trapezoid, as compositions of ops.
 
 Define `interp`, NumPy's piecewise linear interpolation, as a composition of a search and takes.
 """
 
-import inspect
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, DTypeError
-from anyshape.graph.ir.builder import user_line
+from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import OperandAxes, at_least, equal
 from anyshape.numpy import reduction as rdn
 from anyshape.numpy.elementwise import add, divide, multiply, not_equal, subtract
@@ -38,10 +35,8 @@ from anyshape.numpy.operands.reduction_args import (
     refuse_axis_kinds,
     restore_axes,
     squared_magnitude,
-    start_value,
     sum_over,
 )
-from anyshape.numpy.operands.ufuncs import publish
 from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
@@ -125,10 +120,10 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=ABSENT, *, where=ABSENT) -
     Elements where `where` is false are left out. Integers are averaged as float64.
     With traced operands `out` must be traced too.
     """
-    return _traced_mean(a, axis, dtype, out, keepdims, where=where)
+    return traced_mean(a, axis, dtype, out, keepdims, where=where)
 
 
-def _traced_mean(
+def traced_mean(
     a, axis = None, dtype = None, out = None, keepdims = ABSENT,
     *, where = ABSENT, quiet: bool = False
 ):  # fmt: skip
@@ -141,7 +136,7 @@ def _traced_mean(
     return ew.convert(restore_axes(_mean("mean", x, axes, where, quiet), axes, keepdims), target)
 
 
-def _subtracted_count(ddof, correction):
+def subtracted_count(ddof, correction):
     """Return the number that is subtracted from the count of elements, under either of its names."""
     if correction is not ABSENT:
         if not is_traced(ddof) and ddof != 0:
@@ -164,10 +159,10 @@ def var(
     `mean` is used if it is passed, with the reduced axes kept. Integers are averaged as float64.
     With traced operands `out` must be traced too.
     """
-    return _traced_var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
+    return traced_var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
 
 
-def _traced_var(
+def traced_var(
     a, axis = None, dtype = None, out = None, ddof = 0, keepdims = ABSENT,
     *, where = ABSENT, mean = ABSENT, correction = ABSENT, quiet: bool = False
 ):  # fmt: skip
@@ -175,7 +170,7 @@ def _traced_var(
     target = _averaged_dtype(a, dtype)
     x = asarray(a, np.result_type(target, asarray(a).dtype))  # all of a is squared, added up in `dtype`
     axes = _averaged_axes("var", axis, x.ndim, where)
-    subtracted = _subtracted_count(ddof, correction)
+    subtracted = subtracted_count(ddof, correction)
     _warn_of_few(f"{NO_FREEDOM}." if quiet else NO_FREEDOM, "var", x, axes, where, subtracted)
     if mean is ABSENT or mean is None:
         center = broadcast_back(ew.convert(_mean("var", ew.convert(x, target), axes, where, quiet), x.dtype), x, axes)
@@ -198,12 +193,12 @@ def std(
     The arguments are those that `var` takes. Where the result is 0, so is the derivative.
     """
     options = {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction}
-    return _traced_std(a, axis, dtype, out, ddof, **options)
+    return traced_std(a, axis, dtype, out, ddof, **options)
 
 
-def _traced_std(*args, **options):
-    """Return the root of `_traced_var`; as NumPy does, cast that of a scalar to an integer `dtype`."""
-    squared = _traced_var(*args, **options)
+def traced_std(*args, **options):
+    """Return the root of `traced_var`; as NumPy does, cast that of a scalar to an integer `dtype`."""
+    squared = traced_var(*args, **options)
     if squared.ndim:
         refuse_kinds("std", squared, "biu", "leave out dtype, and cast the result")
     root = ew.length(squared if squared.dtype.kind in "fc" else ew.convert(squared, _FLOAT))
@@ -266,121 +261,6 @@ def interpolate(a: Any, b: Any, share: Any, dtype: np.dtype) -> Any:
     falling = ew.sub(b, ew.mul(gap, ew.sub(ew.lift(1, share), share)))
     return ew.select(ew.ge(share, ew.lift(0.5, share)), falling, rising)
 
-
-# -- nan-functions -----------------------------------------------------------------------------------------------
-
-
-def _not_nan(a, where):
-    """Return a mask of the elements that are not NaN, within `where`; ABSENT if no element can be NaN."""
-    x = asarray(a)
-    if x.dtype.kind not in "fc":
-        return where
-    ok = ew.eq(x, x)
-    return ok if where is ABSENT or where is True else ew.select(mask_like("where", x, where), ok, ew.lift(False, ok))
-
-
-_NAN_DOC = """`axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
-The other options mean what they mean for the function without "nan" in its name.
-With traced operands `out` must be traced too."""
-_NAN_EXTREME_DOC = """`axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
-Where all elements are NaN the result is NaN, with a warning. `where` needs `initial`.
-With traced operands `out` must be traced too."""
-_NAN_RUNNING_DOC = """Without an axis the flattened elements accumulate. With traced operands `out` must be traced too.
-Small integers accumulate in the default integer unless `dtype` says otherwise."""
-
-
-def _ignoring(
-    name: str, plain: Callable[..., Any], summary: str, averaged: Callable[..., Any] | None = None
-) -> Callable[..., Any]:
-    """Build a nan-function from a function with a `where` mask, which leaves NaNs out.
-
-    `averaged` is the function of traced arrays if it divides by a number of elements, which may be 0.
-    """
-    run = averaged or plain
-
-    def function(a, axis=None, dtype=None, out=None, *args, **options):
-        where = options.pop("where", ABSENT)
-        if averaged is None:
-            return run(a, axis, dtype, out, *args, where=_not_nan(a, where), **options)
-        inexact = asarray(a).dtype.kind in "fc"
-        if inexact and dtype is not None and np.dtype(dtype).kind not in "fc":
-            raise DTypeError(name, f"cannot average inexact numbers in {np.dtype(dtype)}", "name a float", user_line())
-        mask = _not_nan(a, where)
-        result = run(a, axis, dtype, out, *args, where=mask, **options, quiet=inexact)
-        if averaged is _traced_mean or mask is ABSENT or mask is True:
-            return result
-        freedom = _subtracted_count(args[0] if args else options.get("ddof", 0), options.get("correction", ABSENT))
-        number = rdn.sum(mask_like(name, asarray(a), mask), axis, keepdims=options.get("keepdims", ABSENT))
-        return ew.select(number <= freedom, ew.lift(np.nan, result), result)
-
-    return publish(function, name, __name__, f"{summary}\n\n{_NAN_DOC}", inspect.signature(plain))
-
-
-nansum: Callable[..., Any] = _ignoring("nansum", rdn.sum, "Return the sum of the elements along axes, ignoring NaNs.")
-nanprod: Callable[..., Any] = _ignoring(
-    "nanprod", rdn.prod, "Return the product of the elements along axes, ignoring NaNs."
-)
-nanmean: Callable[..., Any] = _ignoring(
-    "nanmean", mean, "Return the mean of the elements along axes, ignoring NaNs.", _traced_mean
-)
-nanvar: Callable[..., Any] = _ignoring(
-    "nanvar", var, "Return the variance of the elements along axes, ignoring NaNs.", _traced_var
-)
-nanstd: Callable[..., Any] = _ignoring(
-    "nanstd", std, "Return the standard deviation of the elements along axes, ignoring NaNs.", _traced_std
-)
-
-
-def _nan_extreme(
-    name: str, reduce: Callable[..., Any], combine: Callable[[Any, Any], Any], sign: int, summary: str
-) -> Callable[..., Any]:
-    """Build `nanmax` or `nanmin`."""
-    plain = getattr(rdn, name.removeprefix("nan"))
-
-    def function(a, axis=None, out=None, keepdims=ABSENT, initial=ABSENT, where=ABSENT):
-        x, where = asarray(a), ABSENT if where is True else where
-        started = initial is not ABSENT and initial is not None
-        if x.dtype.kind not in "fc" or (where is not ABSENT and not started):
-            return plain(x, axis, out, keepdims, initial, where)
-        axes = reduced_axes(name, axis, x.ndim)
-        ok = _not_nan(x, where)
-        extreme = reduce(ew.select(ok, x, ew.lift(rdn.extreme_value(x.dtype, sign), x)), axes, empty=started)
-        some = rd.reduce_or(ok, axes)
-        if started:
-            missing = start_value(name, initial, x.dtype)
-            extreme = combine(missing, extreme)
-        else:
-            missing = reduce(x, axes) if x.dtype.kind == "c" else ew.lift(np.nan, extreme)
-            warn(ew.logical_not(some), "All-NaN slice encountered")
-        return restore_axes(ew.select(some, extreme, missing), axes, keepdims)
-
-    return publish(function, name, __name__, f"{summary}\n\n{_NAN_EXTREME_DOC}")
-
-
-nanmax: Callable[..., Any] = _nan_extreme(
-    "nanmax", rd.reduce_max, ew.fmax, -1, "Return the largest element along axes, ignoring NaNs."
-)
-nanmin: Callable[..., Any] = _nan_extreme(
-    "nanmin", rd.reduce_min, ew.fmin, 1, "Return the smallest element along axes, ignoring NaNs."
-)
-
-
-def _nan_running(name: str, plain: Callable[..., Any], instead: int, summary: str) -> Callable[..., Any]:
-    """Build `nancumsum` or `nancumprod`, in which a number replaces NaNs."""
-
-    def function(a, axis=None, dtype=None, out=None):
-        x = asarray(a)
-        return plain(apply_mask(name, x, _not_nan(x, ABSENT), instead), axis, dtype, out)
-
-    return publish(function, name, __name__, f"{summary}\n\n{_NAN_RUNNING_DOC}")
-
-
-nancumsum: Callable[..., Any] = _nan_running(
-    "nancumsum", rdn.cumsum, 0, "Return the running sums along an axis, with NaN as 0."
-)
-nancumprod: Callable[..., Any] = _nan_running(
-    "nancumprod", rdn.cumprod, 1, "Return the running products along an axis, with NaN as 1."
-)
 
 # -- covariance --------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
+from anyshape.ops import linalg as la
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all
 from anyshape.ops.core.definition import PROBE_ONES, PROBED_AT_ONES, define, itself, refuse
@@ -375,6 +376,9 @@ banded_eigh_op: Op = define(
     cost=OpCost(lambda a: expr.mul(9, expr.mul(elements(a.outputs[1]), a.inputs[0][-1]))),
     **_SIDE,
 )
+DECOMPOSITIONS = (  # into values and vectors, which equal values leave open
+    la.eig_op, la.eigvals_op, la.eigh_op, la.eigvalsh_op, la.svd_op, la.svdvals_op, banded_eigh_op, banded_eigvalsh_op,
+)  # fmt: skip
 refuse(itself, banded_eigvalsh_op, banded_eigh_op, row_order_op, banded_solve_op, toeplitz_solve_op)
 
 

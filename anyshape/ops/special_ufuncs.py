@@ -4,11 +4,9 @@ Carlson's integrals with raised exponents stand beside it. They are closed under
 have derivatives of any order.
 """
 
-import inspect
 from typing import Any
 
 import numpy as np
-import scipy.special as sc
 
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta
@@ -16,26 +14,28 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import apply, apply_all
 
-_NAMES = """
-    agm airy airye bdtri bdtrik bdtrin bei beip ber berp besselpoly boxcox boxcox1p btdtria btdtrib chdtr chdtrc chdtri
-    chdtriv chndtr chndtridf chndtrinc chndtrix cosdg cosm1 cotdg dawsn ellipj elliprg elliprj erfcinv erfi erfinv
-    eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm
-    eval_jacobi eval_laguerre eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi eval_sh_legendre exp1 exp10
-    expi exprel fdtr fdtrc fdtri fdtridfd fresnel gdtr gdtrc gdtria gdtrib gdtrix hankel1 hankel1e hankel2 hankel2e
-    hyperu inv_boxcox inv_boxcox1p it2i0k0 it2j0y0 it2struve0 itairy iti0k0 itj0y0 itmodstruve0 itstruve0 jve kei keip
-    kelvin ker kerp kolmogi kolmogorov log_wright_bessel loggamma logit lpmv mathieu_a mathieu_b mathieu_cem
-    mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 mathieu_sem modstruve nbdtri nbdtrik nbdtrin ncfdtr
-    ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit ndtri_exp nrdtrimn nrdtrisd obl_ang1
-    obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pbdv pbvv pbwa pdtr pdtrc pdtri pdtrik powm1 pro_ang1
-    pro_ang1_cv pro_cv pro_rad1 pro_rad1_cv pro_rad2 pro_rad2_cv radian shichi sici sindg smirnov smirnovi spence
-    stdtridf struve tandg tklmbda voigt_profile wright_bessel wrightomega yn yve zetac
-"""
-# with `SCIPY_ARRAY_API=1` SciPy has functions around its ufuncs
-_UFUNCS = {name: inspect.unwrap(getattr(sc, name)) for name in _NAMES.split()}
-# name: the numbers of operands and of results
+_ROWS = """
+    1 1 bei beip ber berp cosdg cosm1 cotdg dawsn erfcinv erfi erfinv exp1 exp10 expi exprel it2struve0 itmodstruve0
+        itstruve0 kei keip ker kerp kolmogi kolmogorov loggamma logit ndtri_exp sindg spence tandg wrightomega zetac;
+    1 2 fresnel it2i0k0 it2j0y0 iti0k0 itj0y0 shichi sici;
+    1 4 airy airye itairy kelvin;
+    2 1 agm boxcox boxcox1p chdtr chdtrc chdtri chdtriv eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_hermite
+        eval_hermitenorm eval_laguerre eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_legendre hankel1 hankel1e
+        hankel2 hankel2e inv_boxcox inv_boxcox1p jve mathieu_a mathieu_b modstruve pdtr pdtrc pdtri pdtrik powm1
+        smirnov smirnovi spherical_in spherical_jn spherical_kn spherical_yn stdtridf struve tklmbda yn yve;
+    2 2 pbdv pbvv pbwa;
+    2 4 ellipj;
+    3 1 bdtri bdtrik bdtrin besselpoly btdtria btdtrib chndtr chndtridf chndtrinc chndtrix elliprg eval_gegenbauer
+        eval_genlaguerre fdtr fdtrc fdtri fdtridfd gdtr gdtrc gdtria gdtrib gdtrix hyperu log_wright_bessel lpmv
+        nbdtri nbdtrik nbdtrin nctdtr nctdtridf nctdtrinc nctdtrit nrdtrimn nrdtrisd obl_cv pro_cv radian
+        voigt_profile wright_bessel;
+    3 2 mathieu_cem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 mathieu_sem;
+    4 1 elliprj eval_jacobi eval_sh_jacobi ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc;
+    4 2 obl_ang1 obl_rad1 obl_rad2 pro_ang1 pro_rad1 pro_rad2;
+    5 2 obl_ang1_cv obl_rad1_cv obl_rad2_cv pro_ang1_cv pro_rad1_cv pro_rad2_cv
+"""  # the numbers of operands and of results, and names
 FUNCTIONS: dict[str, tuple[int, int]] = {
-    **{name: (ufunc.nin, ufunc.nout) for name, ufunc in _UFUNCS.items()},
-    **dict.fromkeys(("spherical_in", "spherical_jn", "spherical_kn", "spherical_yn"), (2, 1)),
+    name: (int(nin), int(nout)) for nin, nout, *names in map(str.split, _ROWS.split(";")) for name in names
 }
 COMPLEX = frozenset(["hankel1", "hankel1e", "hankel2", "hankel2e", "loggamma"])  # functions of a complex last operand
 

@@ -6,8 +6,8 @@ go with them.
 
 from typing import Any
 
-from anyshape.optimize import transformations
 from anyshape.scipy import optimize
+from anyshape.support.packages import gradient_transformations
 
 _OWN = [
     "GradientTransformation", "adam", "adamw", "add_decayed_weights", "apply_updates", "chain", "clip",
@@ -20,7 +20,7 @@ __all__ = [*_OWN, *optimize.__all__]
 
 def __getattr__(name: str) -> Any:
     """Return one of the functions for training loops, or what a name of `anyshape.scipy.optimize` stands for."""
-    return getattr(transformations if name in _OWN else optimize, name)
+    return getattr(gradient_transformations if name in _OWN else optimize, name)
 
 
 def __dir__() -> list[str]:

@@ -48,13 +48,12 @@ from anyshape.graph.signature.guards import guard_predicate, size_function
 from anyshape.graph.signature.prologue import Prologue
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
-from anyshape.inspect import cost
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.operands.memory import into, shares
 from anyshape.program.specialize import BroadcastPattern, CallPatterns, ContractionPaths, broadcast_groups
 from anyshape.support.fork_lock import Lock, collection_deferred, restores_thread
 from anyshape.support.lazy_dataclass import dataclass, replace
-from anyshape.support.packages import loop_slots, native_kernels, subgraph_transforms
+from anyshape.support.packages import costs, loop_slots, native_kernels, subgraph_transforms
 from anyshape.support.progress import phase
 from anyshape.support.true_types import has_type
 from anyshape.tracing.trace import Trace
@@ -249,7 +248,7 @@ class Planner:
         if self.max_bytes is None:
             return None
         peak = peak_bytes(plan, self.threads)
-        where, needed = None if peak.step is None else peak.step.where, cost.bound(graph, peak.size)
+        where, needed = None if peak.step is None else peak.step.where, costs.bound(graph, peak.size)
         compiled = functools.partial(compile_plan, timers=timers, threads=self.threads)
         smaller = functools.partial(self._lower, blocks=False)
         has_bound = needed is not None
@@ -317,7 +316,7 @@ class MemoryLimitedPlans:
         """Add plans for these sizes until one fits."""
         for how, graph in self._graphs(sizes):
             plan = self.lower(graph)
-            if (size := cost.bound(graph, peak_bytes(plan, self.threads).size)) is not None:
+            if (size := costs.bound(graph, peak_bytes(plan, self.threads).size)) is not None:
                 self.plans.append((size, plan))
                 peak = bytes_at(size, sizes)
                 _LOG.debug("%s: %d bytes %s", graph.name, peak, how)
@@ -339,7 +338,7 @@ class MemoryLimitedPlans:
 
         Memory grows with the number of slots, nearly in proportion.
         """
-        lengths = [cost.bound(self.graph, pair.length) for pair in loop_slots.pairs_of(self.graph)]
+        lengths = [costs.bound(self.graph, pair.length) for pair in loop_slots.pairs_of(self.graph)]
         if not lengths:
             return
         make = lambda count: optimize(loop_slots.with_slots(self.graph, count))
@@ -354,12 +353,12 @@ class MemoryLimitedPlans:
 
     def _peak(self, graph: Graph, sizes: Mapping[str, int]) -> int | None:
         """Return the bytes that a graph takes at these sizes, None where they have no known bound."""
-        size = cost.bound(graph, peak_bytes(self.lower(graph), self.threads).size)
+        size = costs.bound(graph, peak_bytes(self.lower(graph), self.threads).size)
         return None if size is None else bytes_at(size, sizes)
 
     def _bytes_of(self, meta: TensorMeta, sizes: Mapping[str, int]) -> int | None:
         """Return the bytes of a value, or None if they have no known bound."""
-        size = cost.bound(self.graph, bytes_of(meta))
+        size = costs.bound(self.graph, bytes_of(meta))
         return None if size is None else bytes_at(size, sizes)
 
     def _counted_run(self) -> Run:

@@ -26,14 +26,12 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.signature.guards import guard_predicate
 from anyshape.graph.signature.prologue import Prologue, compile_prologue
 from anyshape.graph.sizes.expr import DimVar, Size
-from anyshape.inspect import cost
-from anyshape.inspect.cost import ProgramCost
 from anyshape.inspect.explanation import TierInfo
 from anyshape.program.inline import call_inside, check_meta, is_symbolic, require_one_path
 from anyshape.program.planner import Planner, ending, refuse_layouts, require_arrays, writing_back, written_inside
 from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer, Tiers, mode_of
-from anyshape.support.packages import draw_html, draw_picture, notebook, program_file, saved_rules
+from anyshape.support.packages import costs, draw_html, draw_picture, notebook, program_file, saved_rules
 from anyshape.tracing.named_dims import ShapeDtypeStruct, described
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
 from anyshape.tracing.trace import DisplayNames, Trace, show_call
@@ -197,9 +195,9 @@ class Program:
         return self.planner.threads
 
     @short_traceback
-    def cost(self) -> ProgramCost:
+    def cost(self) -> costs.ProgramCost:
         """Return the operations and the bytes read and written, per node and in total, over the dims of the program."""
-        return cost.cost(self)
+        return costs.cost(self)
 
     # -- signature
 

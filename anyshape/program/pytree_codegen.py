@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.graph import DRAWING
+from anyshape.graph.ir.graph import drawing
 from anyshape.tracing.pytrees import PYTHON_SCALARS, Order, generator_array, unflatten
 
 Reader = Callable[[tuple[Any, ...], dict[str, Any]], "tuple[Any, ...] | None"]
@@ -19,7 +19,7 @@ Reader = Callable[[tuple[Any, ...], dict[str, Any]], "tuple[Any, ...] | None"]
 NO_MATCH = object()  # result of a generated function of `matcher` for arguments that do not match
 MAX_LEAVES = 256  # of a structure with a generated function
 MAX_DEPTH = 32  # of nested containers: the parser of Python limits brackets
-_NUMBERS = (*PYTHON_SCALARS, np.generic, np.ndarray, *DRAWING)  # an ndarray without axes
+_NUMBERS = (*PYTHON_SCALARS, np.generic, np.ndarray, *drawing())  # an ndarray without axes
 _OF_ONE_DTYPE = (bool, float, complex)  # an int that is too large for one dtype gets another
 _KINDS = {"TUPLE": "tuple", "LIST": "list", "DICT": "dict"}  # types by optree's names of kinds
 
@@ -176,7 +176,7 @@ class _Reader:
     def _leaf(self, x: str, dtype: np.dtype, rank: int, *kind: type) -> None:
         expected, kind_name = f"d{x[1:]}", f"t{x[1:]}"
         self.names[expected] = dtype
-        if kind and kind[0] in DRAWING:
+        if kind and kind[0] in drawing():
             self.names[kind_name] = kind[0]
             self._reject_if(f"type({x}) is not {kind_name}")
             self._convert(x, "generator_array")

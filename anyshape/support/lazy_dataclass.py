@@ -279,7 +279,7 @@ class _Record(tuple[Any, ...]):
 
     def _replace(self, /, **changes):
         """Return a copy with other values in some fields."""
-        replaced = type(self)(*map(changes.pop, self._fields, self))
+        replaced = tuple.__new__(type(self), map(changes.pop, self._fields, self))
         if changes:
             raise TypeError(f"{type(self).__name__} has no fields {', '.join(changes)}")
         return replaced

@@ -7,7 +7,9 @@ folder may use only the rows of folders below it.
 """
 
 import importlib
-from collections.abc import Callable
+import importlib.util
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import MissingPackageError
@@ -21,9 +23,18 @@ def load(name: str) -> Any:
     """Import a module by its name, without looking for garbage meanwhile.
 
     Threads load one after another: two that came from two sides to modules which need each other would get half of one.
+    What is loaded needs no turn, for which the import of another module, that a thread waits for, might wait.
     """
+    if (module := sys.modules.get(name)) and not getattr(module.__spec__, "_initializing", False):
+        return module
     with _LOCK, collection_paused():
         return importlib.import_module(name)
+
+
+def folders(name: str) -> list[str]:
+    """Return the folders of a package, without importing it; none if it is missing."""
+    spec = importlib.util.find_spec(name)
+    return [os.path.join(folder, "") for folder in (spec and spec.submodule_search_locations) or ()]
 
 
 def attributes(package: Any) -> list[str]:
@@ -36,7 +47,6 @@ class Package:
 
     def __init__(self, name: str, *, extra: str | None = None) -> None:
         self._name, self._extra, self._loaded = name, extra, False
-        self._waiting: list[Callable[[], Any]] = []  # to be called when the module is there
 
     def __getattr__(self, attribute: str) -> Any:
         value = getattr(self._module(), attribute)
@@ -52,23 +62,8 @@ class Package:
             if self._extra is None or (error.name or "").partition(".")[0] != package:
                 raise
             raise MissingPackageError(package, self._extra) from None
-        self._call_waiting()
+        self._loaded = True
         return module
-
-    def when_loaded(self, action: Callable[[], Any]) -> None:
-        """Call a function once the module is loaded, now if it is."""
-        with _LOCK:
-            if not self._loaded:
-                self._waiting.append(action)
-                return
-        action()
-
-    def _call_waiting(self) -> None:
-        """Call the functions that wait for the module."""
-        with _LOCK:
-            self._loaded, waiting, self._waiting = True, self._waiting, []
-            for action in waiting:
-                action()
 
 
 class Folder:
@@ -88,7 +83,6 @@ class Folder:
 
 
 islpy: Package = Package("islpy")  # integer sets: claims that intervals and models leave open
-optree: Package = Package("optree")  # pytrees of arguments and results: flattened at the first call
 networkx: Package = Package("networkx")  # layers of a drawing, minimum cuts under a memory limit
 threadpoolctl: Package = Package("threadpoolctl")  # thread count of BLAS, asked by the first large contraction
 numpy_testing: Package = Package("numpy.testing")  # assertions of traced functions
@@ -114,6 +108,7 @@ decimal: Package = Package("decimal")  # decimals among arguments and captured v
 futures: Package = Package("concurrent.futures")  # pools of processes and threads
 multiprocessing: Package = Package("multiprocessing")
 queue: Package = Package("queue")  # runs that wait for threads: made with the first thread
+shutil: Package = Package("shutil")  # width of the terminal; it loads all compressions
 html: Package = Package("html")  # escapes of pages; it loads the table of all named characters
 argcomplete: Package = Package("argcomplete", extra="completion")  # of the command line in shells
 cloudpickle: Package = Package("cloudpickle", extra="cluster")  # functions that no module has by name
@@ -136,15 +131,19 @@ kernels: Folder = Folder("anyshape.backend.numpy")
 derivative_rules: Folder = Folder("anyshape.autodiff.rules")
 
 if TYPE_CHECKING:
+    from anyshape.autodiff import equal_values as equal_values
     from anyshape.autodiff import jvp as graph_jvp
     from anyshape.autodiff import linearize_transpose as linearize_transpose
     from anyshape.autodiff import replay as graph_replay
     from anyshape.autodiff import subgraph_transforms as subgraph_transforms
     from anyshape.autodiff import vmap as graph_vmap
     from anyshape.backend.compiler import lower as lower
+    from anyshape.backend.compiler.codegen import loop_source as loop_source
+    from anyshape.backend.compiler.passes.fusion import fuse as fusing
     from anyshape.backend.native import kernels as native_kernels
     from anyshape.demo import cluster as demo_cluster
     from anyshape.graph.prover import size_points as size_points
+    from anyshape.inspect import cost as costs
     from anyshape.inspect import explanation_text as explain_text
     from anyshape.inspect import notebook as notebook
     from anyshape.inspect import profile as profiles
@@ -180,6 +179,10 @@ else:
     subgraph_transforms = Package("anyshape.autodiff.subgraph_transforms")  # element values of loops
     graph_replay = Package("anyshape.autodiff.replay")  # derived graphs
     graph_jvp = Package("anyshape.autodiff.jvp")
+    equal_values = Package("anyshape.autodiff.equal_values")  # of decompositions
+    loop_source = Package("anyshape.backend.compiler.codegen.loop_source")  # of programs with loops
+    fusing = Package("anyshape.backend.compiler.passes.fusion.fuse")  # of optimised plans
+    costs = Package("anyshape.inspect.cost")  # of programs with a memory limit, and reports
     linearize_transpose = Package("anyshape.autodiff.linearize_transpose")
     graph_vmap = Package("anyshape.autodiff.vmap")
     size_points = Package("anyshape.graph.prover.size_points")  # of open claims about sizes

@@ -10,13 +10,13 @@ import contextlib
 import logging
 import math
 import os
-import shutil
 import sys
 import threading
 from time import perf_counter
 from types import TracebackType
 
 from anyshape.support.fork_lock import is_thread_state
+from anyshape.support.packages import shutil
 
 _LOG = logging.getLogger("anyshape.progress")
 FIRST = 2.0  # seconds until the first line

@@ -14,6 +14,8 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import optree
+
 from anyshape.errors import MutationError
 from anyshape.errors.messages import expression_at, show_expression
 from anyshape.graph.ir.builder import Traced
@@ -21,7 +23,6 @@ from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import calls_user_function
 from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import code_of, line_of, made_at
 from anyshape.tracing.pytrees import NAMESPACE, PYTHON_SCALARS, Setting, argument_path, named, parameter_names, wrapped
@@ -69,9 +70,8 @@ def keeping(function: Callable[..., Any], names: Sequence[str] | None = None) ->
 
 def _is_in(tree, container) -> bool:
     """Return whether a container itself is a tree or a part of it."""
-    seen = set[int]()
-    optree.tree_leaves(tree, is_leaf=lambda x: seen.add(id(x)), none_is_leaf=True, namespace=NAMESPACE)
-    return id(container) in seen
+    is_it = lambda x: x is container
+    return any(map(is_it, optree.tree_leaves(tree, is_leaf=is_it, none_is_leaf=True, namespace=NAMESPACE)))
 
 
 @dataclass(frozen=True, slots=True)

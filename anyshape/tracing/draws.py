@@ -30,7 +30,7 @@ import numpy as np
 
 from anyshape.errors import FrozenDrawError
 from anyshape.errors.tracing_errors import GLOBAL_GENERATOR
-from anyshape.graph.ir.graph import DRAWING
+from anyshape.graph.ir.graph import drawing
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import is_user_frame
 from anyshape.support.fork_lock import Lock
@@ -195,7 +195,7 @@ def drawing_later(walks: Sequence[Any]) -> contextlib.AbstractContextManager[Non
 
     `walks` list what the function can reach, and what holds it.
     """
-    if any(has_type(thing, DRAWING) for walk in walks for _, thing in walk.things):
+    if any(has_type(thing, drawing()) for walk in walks for _, thing in walk.things):
         return standing_in(walks)
     return contextlib.nullcontext()
 

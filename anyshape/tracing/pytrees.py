@@ -20,14 +20,15 @@ import numbers
 import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, TypeAlias
 
 import numpy as np
+import optree
 
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
-from anyshape.graph.ir.graph import DRAWING
+from anyshape.graph.ir.graph import drawing
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.signature.dim_equations import identifier
@@ -35,12 +36,13 @@ from anyshape.numpy.operands.promotion import NUMERIC, plain_array
 from anyshape.numpy.sizes.shape_tuple import Sizes
 from anyshape.support.freezing import Frozen, freeze
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import optree, traced_generators
+from anyshape.support.packages import traced_generators
 from anyshape.support.true_types import has_type
 
 NAMESPACE = "anyshape"
+_register: Any = optree.register_pytree_node  # whose types ask that nodes be collections
 _SETTING_TYPES = (str, bytes, enum.Enum, np.dtype, range, slice, types.EllipsisType)
-_NO_SETTINGS = (Traced, SymbolicSize, np.ndarray, np.random.BitGenerator)
+_NO_SETTINGS = (Traced, SymbolicSize, np.ndarray)
 _BUILTIN = (
     *(Traced, SymbolicSize, np.ndarray, np.generic, BaseException, type),
     *(tuple, list, dict, set, frozenset, str, bytes, int, float, complex, enum.Enum),
@@ -48,8 +50,9 @@ _BUILTIN = (
 
 
 def register_class(kind: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any, Any], Any]) -> None:
-    """Register a class of anyshape, once optree is loaded."""
-    optree.when_loaded(lambda: optree.register_pytree_node(kind, flatten, unflatten, namespace=NAMESPACE))
+    """Register a class of anyshape; a module whose first load was interrupted does so again."""
+    with suppress(ValueError):
+        _register(kind, flatten, unflatten, namespace=NAMESPACE)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -78,7 +81,7 @@ def _node_class(kind: type) -> type | None:
     if is_fields(kind):
         return Fields
     called = any("__call__" in vars(base) for base in kind.__mro__)
-    return Setting if called and not issubclass(kind, _NO_SETTINGS) else None
+    return Setting if called and not issubclass(kind, (*_NO_SETTINGS, np.random.BitGenerator)) else None
 
 
 _known_wrapper: Callable[[Any], type | None] = functools.lru_cache(maxsize=4096)(_node_class)
@@ -202,14 +205,12 @@ def made_of_fields(layout: Layout, values: Iterable[Any]) -> Any:
 
 
 register_class(Setting, lambda s: ((), Frozen(s.value)), lambda frozen, _: frozen.value)
-optree.when_loaded(
-    lambda: optree.register_pytree_node(
-        Fields,
-        lambda node: _flatten_prefix(node.value) if node.is_prefix else flatten_fields(node.value),
-        made_of_fields,
-        path_entry_type=optree.GetAttrEntry,
-        namespace=NAMESPACE,
-    )
+_register(
+    Fields,
+    lambda node: _flatten_prefix(node.value) if node.is_prefix else flatten_fields(node.value),
+    made_of_fields,
+    path_entry_type=optree.GetAttrEntry,
+    namespace=NAMESPACE,
 )
 
 
@@ -235,7 +236,7 @@ class Static:
     value: Any
 
 
-optree.when_loaded(lambda: _SETTINGS.enter_context(optree.dict_insertion_ordered(True, namespace=NAMESPACE)))
+_SETTINGS.enter_context(optree.dict_insertion_ordered(True, namespace=NAMESPACE))
 register_class(Static, lambda s: ((), Frozen(s.value)), lambda frozen, _: Static(frozen.value))
 
 
@@ -295,9 +296,7 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
         return parts, Frozen(rest), *entries
 
     try:
-        optree.register_pytree_node(
-            cls, hashed, lambda frozen, xs: make(frozen.value, xs), path_entry_type=kind, namespace=NAMESPACE
-        )
+        _register(cls, hashed, lambda frozen, xs: make(frozen.value, xs), path_entry_type=kind, namespace=NAMESPACE)
     except ValueError:
         raise ArgumentError("register_pytree_node", cls.__name__, "is registered already", "do so once") from None
     return cls
@@ -516,9 +515,11 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
 
 def named(path: str, names: Sequence[str]) -> str:
     """Return the path of a leaf by the name of its parameter: `x`, `params['w']`."""
-    if (position := re.match(r"args\[(\d+)\]", path)) is None or int(position[1]) >= len(names):
+    head, bracket, rest = path.partition("]")
+    number = head.removeprefix("args[")
+    if not bracket or head == number or not number.isdecimal() or int(number) >= len(names):
         return path
-    return names[int(position[1])] + path[position.end() :]
+    return names[int(number)] + rest
 
 
 def readable(path: str, names: Sequence[str]) -> str:
@@ -544,7 +545,7 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
             raise x.leaked()
         advice = "a program runs on arrays: inside a traced function, call the function itself"
         raise ArgumentError(function, path, f"is a traced array {x.meta}", advice)
-    if has_type(x, DRAWING) and not hasattr(x, "traced"):
+    if has_type(x, drawing()) and not hasattr(x, "traced"):
         return generator_array(x)
     if has_type(x, (np.ndarray, np.generic, *PYTHON_SCALARS)):
         array = plain_array(x, function, path)
@@ -565,14 +566,14 @@ def _holds_numbers(array: np.ndarray) -> bool:
 
 
 def _holds_generators(array: np.ndarray) -> bool:
-    kinds = np.random.Generator if array.ndim else DRAWING
+    kinds = np.random.Generator if array.ndim else drawing()
     return array.dtype == object and all(has_type(x, kinds) for x in array.flat)
 
 
 def generator_array(generator: Any) -> np.ndarray:
     """Return a random generator as programs take it: as an array without axes that holds it."""
     array = np.empty((), object)
-    array[()] = generator if type(generator) in DRAWING else traced_generators.original_of(generator)
+    array[()] = generator if type(generator) in drawing() else traced_generators.original_of(generator)
     return array
 
 
@@ -588,7 +589,7 @@ def scalar_kind(x: Any) -> type | None:
     """
     if has_type(x, np.generic):
         return np.generic
-    if has_type(x, DRAWING):
+    if has_type(x, drawing()):
         return np.random.RandomState if has_type(x, np.random.RandomState) else np.random.Generator
     return type(x) if has_type(x, PYTHON_SCALARS) else None
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import optree
 
 from anyshape.numpy.operands.ufuncs import Ufunc
-from anyshape.support.packages import optree
 from anyshape.tracing.captured import code_origin, containers
 from anyshape.tracing.captured import containers as holders
 from anyshape.tracing.draws import is_stream

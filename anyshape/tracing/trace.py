@@ -26,7 +26,7 @@ import numpy as np
 from anyshape.backend.runtime.outcome import PathLeft
 from anyshape.errors import AnyshapeError, ArgumentError, ConcretizationError, MutationError, SymbolicIterationError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, home, user_line
-from anyshape.graph.ir.graph import DRAWING, Graph, Value, decisions_of, is_generator
+from anyshape.graph.ir.graph import Graph, Value, decisions_of, drawing, is_generator
 from anyshape.graph.prover.constraints import RELATIONS, Claim, SizeNames, SourceLine
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.user_stack import calls_traced_function, is_user_frame
@@ -264,7 +264,7 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
 
 def _advice_for(leaf) -> str:
     """Return what to write instead of a result that is not an array."""
-    if has_type(leaf, DRAWING):
+    if has_type(leaf, drawing()):
         return "leave it out: the generator of the caller is the one that draws"
     if has_type(leaf, (types.GeneratorType, map, filter, zip)):
         return "return a list or a tuple"
@@ -584,7 +584,7 @@ def as_value(x: Any, dtype: Any = None) -> Any:
     """Return x as a value of the active trace; an array that is known while tracing becomes a constant."""
     if isinstance(x, Traced) and dtype is None:
         return x
-    if has_type(x, DRAWING):
+    if has_type(x, drawing()):
         return generator_value(x)
     array = asarray(x, dtype)
     builder = home()

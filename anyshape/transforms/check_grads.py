@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import optree
 
 from anyshape.errors import ArgumentError, GradientCheckError
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     NAMESPACE,

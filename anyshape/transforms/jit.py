@@ -21,7 +21,6 @@ from anyshape.graph.ir.builder import active_builders
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.inspect.explanation import Explanation
-from anyshape.ops.subgraph_call import paths_of_sizes
 from anyshape.support.lazy_dataclass import replace
 from anyshape.support.packages import profiler, profiles, program_file, saved_rules, size_paths, traced_program
 from anyshape.support.true_types import has_type
@@ -158,9 +157,6 @@ def explain(function: Callable[..., Any], *, verbose: bool = False) -> Callable[
         return replace(jitted.explain_call(*args, **kwargs), verbose=verbose)
 
     return explained
-
-
-paths_of_sizes.provide_by(lambda: size_paths)
 
 
 @short_traceback

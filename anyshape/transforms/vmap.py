@@ -5,7 +5,7 @@ from typing import Any
 
 from anyshape.errors import ArgumentError, MutationError
 from anyshape.graph.ir.builder import Traced, user_line
-from anyshape.graph.ir.graph import DRAWING, applies
+from anyshape.graph.ir.graph import applies, drawing
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta, numel
 from anyshape.graph.sizes.expr import Size
@@ -161,7 +161,7 @@ def _axis(axis, rank: int, name: str, path: str) -> int:
 
 def _to_front(x, axis, name: str, path: str):
     """Return an argument as a value with the mapped axis first; raise ArgumentError unless it is an array."""
-    if not pytrees.is_array(x) and not has_type(x, DRAWING):
+    if not pytrees.is_array(x) and not has_type(x, drawing()):
         advice = "give it None in in_axes, or close over it"
         raise ArgumentError(name, path, f"is of type {type(x).__name__}, not an array", advice)
     x = as_value(x)

@@ -91,7 +91,8 @@ def _of_ufunc_method(ufunc, method):
 def all_calls():
     """Every name with its expressions, by what is called."""
     calls = dict(_function_calls())
-    calls.update({f"{_home(u)}.{method}": _of_ufunc_method(u, method) for u, method in METHODS})
+    pairs = [(u, "outer") for u in (*_of_numpy(), *_ufuncs_of_scipy()) if getattr(u, "nin", 0) == 2 and not u.signature]
+    calls.update({f"{_home(u)}.{method}": _of_ufunc_method(u, method) for u, method in (*METHODS, *pairs)})
     calls.update(_method_calls())
     calls["attributes"] = [f"x.{attribute}" for attribute in ATTRIBUTES]
     calls.update(OPERATORS)

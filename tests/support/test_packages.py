@@ -3,13 +3,15 @@
 import string
 import subprocess
 import sys
+import threading
 import typing
 
 import pytest
 
 import anyshape
 from anyshape.errors import MissingPackageError
-from anyshape.support.packages import Folder, Package, attributes
+from anyshape.support import packages
+from anyshape.support.packages import Folder, Package, attributes, load
 
 # The first use of everything that is loaded late, and its results.
 FIRST_USES = """
@@ -185,13 +187,14 @@ def test_a_row_loads_once_and_keeps_what_was_read():
         _ = row.no_such_name
 
 
-def test_what_waits_for_a_row_is_called_once_it_is_loaded():
-    row, calls = Package("string"), []
-    row.when_loaded(lambda: calls.append("waited"))
-    assert calls == []
-    assert row.digits
-    row.when_loaded(lambda: calls.append("at once"))
-    assert calls == ["waited", "at once"]
+def test_what_is_loaded_is_there_while_another_thread_loads():
+    """Else a module that asks for NumPy while it is imported waits for a thread that waits for this module."""
+    results = []
+    with packages._LOCK:
+        thread = threading.Thread(target=lambda: results.append(load("numpy")))
+        thread.start()
+        thread.join(timeout=10)
+        assert results == [sys.modules["numpy"]]
 
 
 def test_a_missing_package_is_named_with_its_extra():
@@ -214,3 +217,44 @@ def test_a_folder_loads_the_module_of_a_family_and_hides_no_failed_import(tmp_pa
     assert sys.modules["rows_of_test"].entered == ["one"]
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
         folder.load("two")
+
+
+# What imports load beyond `import numpy`: other packages, with SciPy's and NumPy's public modules, and then the modules
+# of the standard library. What stands in a line may be loaded, and nothing else.
+SMALL = "atexit copy copyreg dataclasses gc importlib linecache logging string threading traceback zlib"
+TRACES = f"{SMALL} array base64 binascii bisect difflib hashlib heapq hmac mmap random secrets"
+OPTREE = "optree typing_extensions numpy.random"
+SCIPY = "cluster fft integrate interpolate linalg ndimage optimize signal sparse spatial stats"
+LOADED = {
+    "import anyshape": ("", SMALL),
+    "from anyshape import numpy, ops; numpy.sin(numpy.ones(3))": ("", SMALL),
+    "import anyshape; anyshape.scipy": ("", SMALL),
+    "from anyshape import grad, jit, vmap": (OPTREE, TRACES),
+    "import anyshape; anyshape.optimize.adam": (OPTREE, TRACES),
+    "import anyshape; anyshape.optimize": ("", SMALL),
+    **{f"import anyshape; anyshape.scipy.{name}.__all__": ("", SMALL) for name in SCIPY.split()},
+    "import numpy as np, anyshape; anyshape.grad(lambda x: np.mean(np.tanh(x @ x) ** 2))(np.ones(3))": (OPTREE, TRACES),
+}
+
+
+@needs_fork
+def test_imports_load_these_modules_alone():
+    """A sum of milliseconds that nobody sees: one module of the standard library may load thirty others."""
+    code = """
+import os, sys, numpy
+before = set(sys.modules)
+def is_public(name):
+    return not any(part.startswith("_") for part in name.split(".")) and not name.startswith(("anyshape", "cython"))
+for statement, (others, standard) in eval(sys.argv[1]).items():
+    if os.fork() == 0:
+        exec(statement)
+        names = {".".join(m.split(".")[: 1 + m.startswith(("scipy.", "numpy."))]) for m in {*sys.modules} - before}
+        extra = set(filter(is_public, names)) - {*others.split(), *standard.split()}
+        if extra:
+            print(statement, "loads", sorted(extra), flush=True)
+        os._exit(0)
+    os.wait()
+"""
+    command = [sys.executable, "-c", code, repr(LOADED)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert (done.stdout, done.stderr) == ("", "")

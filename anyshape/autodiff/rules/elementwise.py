@@ -7,6 +7,7 @@ The page docs/kinks.md lists these points.
 Batching of elementwise ops: operands without the batch are stretched along it, and the op is applied unchanged.
 """
 
+import functools
 from math import log
 from typing import Any
 
@@ -318,16 +319,14 @@ tables.no_shift(
 tables.no_shift(ew.share_op, ew.ratio_op, ew.gap_op, ew.length_op, ew.direction_op, ew.tanh_slope_op)
 
 
-def each_element(op: Any) -> Any:
-    """Declare an op that acts on each element, so that one more axis changes nothing."""
-
-    def rule(ctx, size, batched, *inputs, **params):
-        outputs = apply_all(op, *tables.stretch_all(ctx, size, batched, inputs), **params)
-        return outputs if len(outputs) > 1 else outputs[0]
-
-    tables.BATCHERS[op] = rule
+def each_element(*ops: Op) -> None:
+    """Declare ops that act on each element, so that one more axis changes nothing."""
+    tables.BATCHERS.update({op: functools.partial(_on_stretched, op) for op in ops})
 
 
-for _op in vars(ew).values():
-    if isinstance(_op, Op):
-        each_element(_op)
+def _on_stretched(op, ctx, size, batched, *inputs, **params):
+    outputs = apply_all(op, *tables.stretch_all(ctx, size, batched, inputs), **params)
+    return outputs if len(outputs) > 1 else outputs[0]
+
+
+each_element(*[op for op in vars(ew).values() if isinstance(op, Op)])

@@ -12,19 +12,33 @@ Traits of the marks around functions with derivative rules of the user. `prepare
 """
 
 import contextlib
+from typing import Any
 
 import numpy as np
 
 from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, declare
 from anyshape.backend.compiler.passes import identities
-from anyshape.backend.numpy.dynamic import stack_examples
 from anyshape.backend.runtime.outcome import PathLeft, warn_caller
-from anyshape.errors import CheckError, DecisionError, DivisionCheckError, DTypeError, ShapeError
+from anyshape.errors import CheckError, DecisionError, DivisionCheckError, DTypeError, RaggedBatchError, ShapeError
 from anyshape.errors.size_errors import DIVISIONS
 from anyshape.graph.ir.builder import active_builders
 from anyshape.ops import control as cb
 from anyshape.ops import control as cr
 from anyshape.ops.core.apply import kernel
+
+
+def stack_examples(name: Any, results: Any, shape: Any, advice: Any = "") -> Any:
+    """Stack the results of examples, each a tuple of arrays; raise RaggedBatchError unless they agree in size.
+
+    `shape` is the shape of the batch, and `name` the op that an error names.
+    """
+    first = [x.shape for x in results[0]]
+    for i, result in enumerate(results):
+        for expected, x in zip(first, result):
+            if x.shape != expected:
+                examples = [tuple(map(int, np.unravel_index(k, shape))) for k in (0, i)]
+                raise RaggedBatchError(name, dict(zip(examples, (expected, x.shape))), advice=advice)
+    return [np.stack(parts).reshape(*shape, *parts[0].shape) for parts in zip(*results)]
 
 
 def _check(x, *, message):

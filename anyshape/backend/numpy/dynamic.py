@@ -4,12 +4,12 @@ Traits of ops whose results have sizes or positions that depend on data.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
 from anyshape.backend.compiler.op_traits import OPAQUE, Alias, declare
-from anyshape.errors import CheckError, NegativeSizeError, RaggedBatchError
+from anyshape.backend.numpy.control import stack_examples
+from anyshape.errors import CheckError, NegativeSizeError
 from anyshape.ops import dynamic as dy
 from anyshape.ops.core.apply import kernel
 
@@ -52,20 +52,6 @@ def _unique(x, *, axis, equal_nan):
     options = {"return_index": True, "return_inverse": True, "return_counts": True, "equal_nan": equal_nan}
     _, first_positions, kinds, counts = np.unique(x, axis=axis if x.ndim > 1 else None, **options)
     return first_positions, kinds.reshape(x.shape[axis]), counts
-
-
-def stack_examples(name: Any, results: Any, shape: Any, advice: Any = "") -> Any:
-    """Stack the results of examples, each a tuple of arrays; raise RaggedBatchError unless they agree in size.
-
-    `shape` is the shape of the batch, and `name` the op that an error names.
-    """
-    first = [x.shape for x in results[0]]
-    for i, result in enumerate(results):
-        for expected, x in zip(first, result):
-            if x.shape != expected:
-                examples = [tuple(map(int, np.unravel_index(k, shape))) for k in (0, i)]
-                raise RaggedBatchError(name, dict(zip(examples, (expected, x.shape))), advice=advice)
-    return [np.stack(parts).reshape(*shape, *parts[0].shape) for parts in zip(*results)]
 
 
 def _each(name, run):

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy
 
 from anyshape.backend.compiler import op_traits
 from anyshape.backend.compiler.op_traits import OPAQUE, Alias, Tiling, declare
@@ -18,6 +17,7 @@ from anyshape.backend.compiler.passes.fusion import row_parallel as rows
 from anyshape.errors import IndexRangeError, ShapeError
 from anyshape.ops import indexing as ix
 from anyshape.ops.core.apply import kernel
+from anyshape.support.packages import scipy_sparse
 
 _MANY = 10_000  # updates from which on a sparse product beats np.add.at on flat positions
 
@@ -153,7 +153,7 @@ def _sums(rows, position, count):
     """
     parts = np.ascontiguousarray(rows).view(rows.real.dtype)  # 1 + 0j times an infinity has a NaN
     ones, ends = np.ones(position.size, parts.dtype), np.arange(position.size + 1)
-    sums = scipy.sparse.csc_array((ones, position, ends), shape=(count, position.size)) @ parts
+    sums = scipy_sparse.csc_array((ones, position, ends), shape=(count, position.size)) @ parts
     return sums.view(rows.dtype)
 
 

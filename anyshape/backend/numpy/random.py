@@ -7,7 +7,7 @@ import numpy as np
 
 from anyshape.backend.compiler.op_traits import OPAQUE, Alias, declare
 from anyshape.errors import DTypeError
-from anyshape.graph.ir.graph import DRAWING
+from anyshape.graph.ir.graph import drawing
 from anyshape.ops import random as rd
 from anyshape.ops.core.apply import kernel
 
@@ -25,7 +25,7 @@ def _draw(generator, *arrays, method, shape, count, dtype, options, loops):
 def _loop(numbers, arrays, loops, draw):
     """Fill the numbers: at once, or example by example along their first axis, which flagged operands have too."""
     if not loops:
-        if not isinstance(one := arrays[0][()], DRAWING):
+        if not isinstance(one := arrays[0][()], drawing()):
             advice = "pass a numpy.random.Generator, such as numpy.random.default_rng(0)"
             raise DTypeError("draw", f"{type(one).__name__} is not a generator of NumPy", advice)
         numbers[...] = draw((one, numbers.shape, numbers.dtype), *arrays[1:])

@@ -15,7 +15,7 @@ import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -390,7 +390,12 @@ class _Keys:
         return self.number.setdefault(atom, len(self.number)), atom.name, atom.label, atom.lower, atom.upper
 
 
-DRAWING = (np.random.Generator, np.random.RandomState)  # classes of NumPy whose objects draw random numbers
+@cache  # `numpy.random` takes 6 ms to load
+def drawing() -> tuple[type, ...]:
+    """Return the classes of NumPy whose objects draw random numbers."""
+    return np.random.Generator, np.random.RandomState
+
+
 ORDER = "order_draw"  # the op that passes a generator on after a mark
 
 

@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import logging
 import numbers
-import secrets
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -42,7 +42,7 @@ from anyshape.support.lazy_dataclass import NamedTuple
 _LOG = logging.getLogger("anyshape.guards")
 _COSTLY_SECONDS = 1.0  # of proofs in one trace, from which on the log reports them
 _MOST_NAMED = 4
-_PROCESS = secrets.token_hex(4)
+_PROCESS = os.urandom(4).hex()
 _COUNTER = itertools.count()
 
 

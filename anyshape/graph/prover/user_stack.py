@@ -7,15 +7,14 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy
 
 from anyshape.errors.messages import is_cell, line_text
 from anyshape.graph.prover.constraints import SourceLine
+from anyshape.support.packages import folders
 
 _LOG = logging.getLogger("anyshape.trace")
 REPEATS = 64  # of an expression, up to which nothing is said
@@ -24,10 +23,10 @@ _MANY = 1024  # evaluations of an expression from which on its callers are no lo
 _DEEPEST = 200  # numbers of a path, two for each caller: a deep recursion is not walked to its end for each operation
 _NAMED: set[tuple[str, int]] = set()  # files and lines that were named in this process
 _ADVICE = "anyshape.scan or fori_loop makes trips that are alike one program, for any number of them"
-_PACKAGE = str(Path(__file__).resolve().parents[2])
+_PACKAGE = os.path.abspath(os.path.join(os.path.realpath(__file__), *[os.pardir] * 3))
 _DEMO = f"{_PACKAGE}/demo"  # counts as code of a user
-_OPTREE = os.path.join(os.path.dirname(np.__path__[0]), "optree", "")  # not loaded yet
-_FOLDERS = (_PACKAGE, *np.__path__, *scipy.__path__, _OPTREE)
+_OPTREE, _SCIPY = folders("optree"), folders("scipy")  # neither is loaded yet
+_FOLDERS = (_PACKAGE, *np.__path__, *_SCIPY, *_OPTREE)
 _STANDARD = os.path.dirname(os.__file__)  # packages may be installed below it
 _INSTALLED = ("site-packages", "dist-packages")  # folders of packages, the second one in Debian
 _OTHERS = frozenset((  # packages that compute or draw by machine code: their lines say nothing of a mistake
@@ -35,7 +34,7 @@ _OTHERS = frozenset((  # packages that compute or draw by machine code: their li
     "pyarrow", "seaborn", "skimage", "sklearn", "statsmodels", "sympy", "tensorflow", "torch", "tqdm", "xarray",
 ))  # fmt: skip
 _FOREIGN = (*_FOLDERS, _STANDARD, "<frozen ", "<__array_function__", "<anyshape")
-_LIBRARY = (_PACKAGE, _OPTREE, "<anyshape", "<string>")  # the last one of generated methods, and of users
+_LIBRARY = (_PACKAGE, *_OPTREE, "<anyshape", "<string>")  # the last one of generated methods, and of users
 USER_LINE = "_user_line"  # global of generated code: a function from code and an offset to a line of the user
 _MODULES: dict[str, str] = {}  # names of the modules of users that were met, by file
 _FOREIGN_FILES: set[str] = set()  # files in these folders that were met: each op of a trace looks for its line

@@ -690,7 +690,8 @@ def _combine(a: dict[Key, int], m: int, b: dict[Key, int], n: int) -> dict[Key, 
 
 def identifier(label: str) -> str:
     """Return an identifier for the path of an argument: `params_w` for `params['w']`."""
-    text = re.sub(r"\W+", "_", label).strip("_")
+    text = label if label.isascii() and label.isidentifier() else re.sub(r"\W+", "_", label)
+    text = text.strip("_")
     return text if text[:1].isalpha() else f"x{text}"
 
 

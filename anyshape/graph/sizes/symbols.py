@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import re
-import secrets
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from anyshape.graph.sizes.intervals import Bound, Interval
 from anyshape.support.lazy_dataclass import dataclass
 
-_PROCESS = secrets.token_hex(4)  # variables of other processes keep an identity of their own
+_PROCESS = os.urandom(4).hex()  # variables of other processes keep an identity of their own
 _COUNTER = itertools.count()
 
 

@@ -1,19 +1,21 @@
-"""Define NumPy's histograms and bins, the order statistics that leave NaNs out, and positions in flattened arrays."""
+"""Define NumPy's histograms and bins, the functions that leave NaNs out, and positions in flattened arrays."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes import expr
-from anyshape.numpy import creation, indexing, reduction, sorting
+from anyshape.numpy import creation, indexing, reduction, sorting, statistics
 from anyshape.numpy.analysis.quantile_methods import at_levels, weighted
 from anyshape.numpy.elementwise import logical_not
 from anyshape.numpy.movement import broadcast_arrays, ravel, slice_axis
+from anyshape.numpy.operands import reduction_args as ra
 from anyshape.numpy.operands.memory import writes_out
 from anyshape.numpy.operands.promotion import (
     as_traced,
@@ -26,9 +28,8 @@ from anyshape.numpy.operands.promotion import (
     result_type,
     sizes,
 )
-from anyshape.numpy.operands.reduction_args import restore_axes
 from anyshape.numpy.operands.ufuncs import publish
-from anyshape.numpy.serve import serve
+from anyshape.numpy.serve import Function, serve
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
@@ -221,6 +222,124 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any 
     return sums, first, second
 
 
+# -- sums, averages and extremes without NaNs ----------------------------------------------------------------------
+
+
+def _not_nan(a, where):
+    """Return a mask of the elements that are not NaN, within `where`; ra.ABSENT if no element can be NaN."""
+    x = asarray(a)
+    if x.dtype.kind not in "fc":
+        return where
+    ok = ew.eq(x, x)
+    return (
+        ok
+        if where is ra.ABSENT or where is True
+        else ew.select(ra.mask_like("where", x, where), ok, ew.lift(False, ok))
+    )
+
+
+_NAN_DOC = """`axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
+The other options mean what they mean for the function without "nan" in its name.
+With traced operands `out` must be traced too."""
+_NAN_EXTREME_DOC = """`axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
+Where all elements are NaN the result is NaN, with a warning. `where` needs `initial`.
+With traced operands `out` must be traced too."""
+_NAN_RUNNING_DOC = """Without an axis the flattened elements accumulate. With traced operands `out` must be traced too.
+Small integers accumulate in the default integer unless `dtype` says otherwise."""
+
+
+def _ignoring(name: str, plain: Function, summary: str, averaged: Function | None = None) -> Function:
+    """Build a nan-function from a function with a `where` mask, which leaves NaNs out.
+
+    `averaged` is the function of traced arrays if it divides by a number of elements, which may be 0.
+    """
+    run = averaged or plain
+
+    def function(a, axis=None, dtype=None, out=None, *args, **options):
+        where = options.pop("where", ra.ABSENT)
+        if averaged is None:
+            return run(a, axis, dtype, out, *args, where=_not_nan(a, where), **options)
+        inexact = asarray(a).dtype.kind in "fc"
+        if inexact and dtype is not None and np.dtype(dtype).kind not in "fc":
+            raise DTypeError(name, f"cannot average inexact numbers in {np.dtype(dtype)}", "name a float", user_line())
+        mask = _not_nan(a, where)
+        result = run(a, axis, dtype, out, *args, where=mask, **options, quiet=inexact)
+        if averaged is statistics.traced_mean or mask is ra.ABSENT or mask is True:
+            return result
+        freedom = statistics.subtracted_count(
+            args[0] if args else options.get("ddof", 0), options.get("correction", ra.ABSENT)
+        )
+        number = reduction.sum(ra.mask_like(name, asarray(a), mask), axis, keepdims=options.get("keepdims", ra.ABSENT))
+        return ew.select(number <= freedom, ew.lift(np.nan, result), result)
+
+    return publish(function, name, __name__, f"{summary}\n\n{_NAN_DOC}", inspect.signature(plain))
+
+
+nansum: Function = _ignoring("nansum", reduction.sum, "Return the sum of the elements along axes, ignoring NaNs.")
+nanprod: Function = _ignoring(
+    "nanprod", reduction.prod, "Return the product of the elements along axes, ignoring NaNs."
+)
+nanmean: Function = _ignoring(
+    "nanmean", statistics.mean, "Return the mean of the elements along axes, ignoring NaNs.", statistics.traced_mean
+)
+nanvar: Function = _ignoring(
+    "nanvar", statistics.var, "Return the variance of the elements along axes, ignoring NaNs.", statistics.traced_var
+)
+nanstd: Function = _ignoring(
+    "nanstd", statistics.std, "Return the standard deviation along axes, ignoring NaNs.", statistics.traced_std
+)
+
+
+def _nan_extreme(name: str, reduce: Function, combine: Callable[[Any, Any], Any], sign: int, summary: str) -> Function:
+    """Build `nanmax` or `nanmin`."""
+    plain = getattr(reduction, name.removeprefix("nan"))
+
+    def function(a, axis=None, out=None, keepdims=ra.ABSENT, initial=ra.ABSENT, where=ra.ABSENT):
+        x, where = asarray(a), ra.ABSENT if where is True else where
+        started = initial is not ra.ABSENT and initial is not None
+        if x.dtype.kind not in "fc" or (where is not ra.ABSENT and not started):
+            return plain(x, axis, out, keepdims, initial, where)
+        axes = ra.reduced_axes(name, axis, x.ndim)
+        ok = _not_nan(x, where)
+        extreme = reduce(ew.select(ok, x, ew.lift(reduction.extreme_value(x.dtype, sign), x)), axes, empty=started)
+        some = rd.reduce_or(ok, axes)
+        if started:
+            missing = ra.start_value(name, initial, x.dtype)
+            extreme = combine(missing, extreme)
+        else:
+            missing = reduce(x, axes) if x.dtype.kind == "c" else ew.lift(np.nan, extreme)
+            warn(ew.logical_not(some), _ALL_NAN)
+        return ra.restore_axes(ew.select(some, extreme, missing), axes, keepdims)
+
+    return publish(function, name, __name__, f"{summary}\n\n{_NAN_EXTREME_DOC}")
+
+
+nanmax: Function = _nan_extreme(
+    "nanmax", rd.reduce_max, ew.fmax, -1, "Return the largest element along axes, ignoring NaNs."
+)
+nanmin: Function = _nan_extreme(
+    "nanmin", rd.reduce_min, ew.fmin, 1, "Return the smallest element along axes, ignoring NaNs."
+)
+
+
+def _nan_running(name: str, plain: Function, instead: int, summary: str) -> Function:
+    """Build `nancumsum` or `nancumprod`, in which a number replaces NaNs."""
+
+    def function(a, axis=None, dtype=None, out=None):
+        x = asarray(a)
+        return plain(ra.apply_mask(name, x, _not_nan(x, ra.ABSENT), instead), axis, dtype, out)
+
+    return publish(function, name, __name__, f"{summary}\n\n{_NAN_RUNNING_DOC}")
+
+
+nancumsum: Function = _nan_running(
+    "nancumsum", reduction.cumsum, 0, "Return the running sums along an axis, with NaN as 0."
+)
+nancumprod: Function = _nan_running(
+    "nancumprod", reduction.cumprod, 1, "Return the running products along an axis, with NaN as 1."
+)
+
+
 # -- order statistics without NaNs -------------------------------------------------------------------------------
 
 
@@ -256,10 +375,10 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
     odd = ew.eq(ew.remainder(count, two), one)
     middle = ew.select(odd, low, ew.div(ew.add(low, high), ew.lift(2, low)))
     nothing = ew.eq(count, zero)
-    return restore_axes(ew.select(nothing, ew.lift(float("nan"), middle), middle), axes, keepdims is True)
+    return ra.restore_axes(ew.select(nothing, ew.lift(float("nan"), middle), middle), axes, keepdims is True)
 
 
-def _nan_quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
+def _nan_quantile(name: str, scale: float, summary: str) -> Function:
     """Build `nanquantile` (scale 1) or `nanpercentile` (scale 100)."""
     plain = sorting.quantile if scale == 1 else sorting.percentile
 
@@ -282,21 +401,19 @@ def _nan_quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
             result, _ = weighted(name, lines, sorting.weight_lines(name, x, weights, axis), level, skip_nan=True)
         empty = mv.broadcast_to(ew.eq(count, ew.lift(0, count)), sizes(result))
         result = ew.select(empty, ew.lift(float("nan"), result), result)
-        return restore_axes(result, tuple([axis + level.ndim for axis in axes]), keepdims is True)
+        return ra.restore_axes(result, tuple([axis + level.ndim for axis in axes]), keepdims is True)
 
     doc = f"{summary}\n\nThe shape of q comes first. Where all elements are NaN the result is NaN, with a warning."
     return publish(function, name, __name__, doc)
 
 
-nanquantile: Callable[..., Any] = _nan_quantile(
-    "nanquantile", 1, "Return the quantiles along axes at the levels q without NaNs."
-)
-nanpercentile: Callable[..., Any] = _nan_quantile(
+nanquantile: Function = _nan_quantile("nanquantile", 1, "Return the quantiles along axes at the levels q without NaNs.")
+nanpercentile: Function = _nan_quantile(
     "nanpercentile", 100, "Return the percentiles along axes at the levels q without NaNs."
 )
 
 
-def _nan_argument(name: str, plain: Callable[..., Any], least: float, summary: str) -> Callable[..., Any]:
+def _nan_argument(name: str, plain: Function, least: float, summary: str) -> Function:
     """Build `nanargmax` or `nanargmin`."""
 
     def function(a, axis=None, out=None, *, keepdims=False):
@@ -311,10 +428,10 @@ def _nan_argument(name: str, plain: Callable[..., Any], least: float, summary: s
     return publish(function, name, __name__, doc)
 
 
-nanargmax: Callable[..., Any] = _nan_argument(
+nanargmax: Function = _nan_argument(
     "nanargmax", reduction.argmax, -np.inf, "Return the position of the largest element along an axis without NaNs."
 )
-nanargmin: Callable[..., Any] = _nan_argument(
+nanargmin: Function = _nan_argument(
     "nanargmin", reduction.argmin, np.inf, "Return the position of the least element along an axis without NaNs."
 )
 

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy import elementwise, reduction, special
+from anyshape.numpy import reduction
 from anyshape.numpy.operands.memory import refuse_out
 from anyshape.numpy.operands.promotion import asarray, axes_of, is_traced, is_weak, loop_dtypes, operand, sizes
 from anyshape.numpy.operands.reduction_args import (
@@ -123,7 +122,7 @@ def _logaddexp_reduce(a, axis, out, keepdims: bool, dtype=None, **options):
     return result if initial is ABSENT or initial is None else ew.logaddexp(start_value(name, initial, x.dtype), result)
 
 
-def _outer(function: Callable[..., Any], a, b, **options):
+def outer(function: Callable[..., Any], a: Any, b: Any, **options: Any) -> Any:
     """Return each element of a combined with each of b by a ufunc, as `ufunc.outer(a, b)` does."""
     x, y = (_strong(operand(z if is_traced(z) else np.asarray(z))) for z in (a, b))  # unlike in a call of the ufunc
     return function(mv.reshape(x, (*sizes(x), *[1] * y.ndim)), y, **options)
@@ -148,8 +147,3 @@ METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {
     (np.minimum, "accumulate"): _accumulate_as(np.minimum, rd.cummin),
     (np.logaddexp, "accumulate"): _accumulate_as(np.logaddexp, rd.cumlogsumexp),
 }
-for _module in (elementwise, special):
-    for _name, _function in vars(_module).items():
-        _ufunc = getattr(np, _name, None) or getattr(scipy.special, _name, None)
-        if isinstance(_ufunc, np.ufunc) and _ufunc.nin == 2:
-            METHODS[_ufunc, "outer"] = functools.partial(_outer, _function)

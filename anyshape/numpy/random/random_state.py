@@ -22,7 +22,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Builder, Traced, active, active_builders
-from anyshape.graph.ir.graph import DRAWING, DrawOrder
+from anyshape.graph.ir.graph import DrawOrder, drawing
 from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.indexing import take, take_along_axis
@@ -281,12 +281,12 @@ def stand_in(x: Any) -> Any:
     if type(x) is tuple:
         parts = tuple(map(stand_in, x))
         return x if all(map(_is, parts, x)) else parts
-    if has_type(x, DRAWING):
+    if has_type(x, drawing()):
         if hasattr(x, "traced") or type(x) in _STAND_INS:
             return x
         return _StateStandIn(x) if has_type(x, np.random.RandomState) else _GeneratorStandIn(x)
     owner = x.__self__ if type(x) is types.MethodType else None
-    if has_type(owner, DRAWING) and not hasattr(owner, "traced") and type(owner) not in _STAND_INS:
+    if has_type(owner, drawing()) and not hasattr(owner, "traced") and type(owner) not in _STAND_INS:
         return _Method(owner, x)
     return x
 

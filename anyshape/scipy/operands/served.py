@@ -8,7 +8,6 @@ from typing import Any
 from anyshape.errors import ArgumentError
 from anyshape.numpy.serve import Module as Fallback
 from anyshape.numpy.serve import falls_through, through
-from anyshape.scipy.operands.conversion import checks_finite
 from anyshape.support.packages import load
 
 Function = Callable[..., Any]
@@ -83,7 +82,7 @@ class Module(Fallback):
         else:
             function = getattr(load(f"anyshape.{self.name}.{self._homes[name]}"), name)
         if name in self._finite:
-            function = checks_finite(function, self._finite[name])
+            function = load("anyshape.scipy.operands.conversion").checks_finite(function, self._finite[name])
         if name in self._through:
             function = falls_through(self.package)(function)
         if hasattr(function, "__wrapped__"):  # a pickle finds it here, and in its home the function that it calls

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.graph import DRAWING
+from anyshape.graph.ir.graph import drawing
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import traced_generators
 from anyshape.support.true_types import has_type
@@ -36,7 +36,6 @@ _INLINE = 8  # things of one kind that are compared by a term each; more are com
 _MARK = object()  # stands between containers, so that no item slides from one into the next
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _LONGEST_TEXT = 80
-_DRAWING = (*DRAWING, types.MethodType)  # while a trace goes on, stand-ins may be in the places of these
 _TRIES = 3  # readings of a state that other threads change
 
 
@@ -205,7 +204,8 @@ def is_same(before: Any, now: Any) -> bool:
     if before is now:
         return True
     if (kind := type(before)) is not type(now):
-        return issubclass(kind, _DRAWING) and traced_generators.is_one(before, now)
+        # while a trace goes on, stand-ins may be in the places of these
+        return issubclass(kind, (*drawing(), types.MethodType)) and traced_generators.is_one(before, now)
     if kind is tuple:
         return len(before) == len(now) and all(map(is_same, before, now))
     if issubclass(kind, np.generic):

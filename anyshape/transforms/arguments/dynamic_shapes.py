@@ -13,6 +13,7 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
+import optree
 
 from anyshape.errors import ArgumentError, SpecError
 from anyshape.graph.ir.builder import Builder, Traced, user_line
@@ -29,7 +30,6 @@ from anyshape.graph.sizes.substitute import values_from
 from anyshape.numpy.arrays.array import Array
 from anyshape.program.inline import call_inside
 from anyshape.support.lazy_dataclass import dataclass, replace
-from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
 from anyshape.tracing.named_dims import Dim, SymbolicScope, scope_of_sizes

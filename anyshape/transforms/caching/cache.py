@@ -15,7 +15,7 @@ import numpy as np
 
 from anyshape.backend.runtime.outcome import GUARD_FAILED
 from anyshape.errors import ShapeError
-from anyshape.graph.ir.graph import DRAWING, asked, decisions_of
+from anyshape.graph.ir.graph import asked, decisions_of, drawing
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.signature.prologue import Prologue, compile_prologue, direct_input
@@ -200,7 +200,7 @@ def _class(leaf: tuple[Any, ...]) -> type:
 def leaf_kind(leaf: tuple[Any, ...]) -> str:
     """Describe a leaf of a key as an array, a scalar of NumPy or a Python number."""
     kind, dtype = _class(leaf), np.dtype(leaf[0])
-    if kind in DRAWING:
+    if kind in drawing():
         return "a random generator" if kind is np.random.Generator else "a RandomState"
     scalar = f"a NumPy {dtype}" if kind is np.generic else f"a Python {kind.__name__}"
     return f"an array of {dtype}" if kind is np.ndarray else scalar

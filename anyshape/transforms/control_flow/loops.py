@@ -15,7 +15,7 @@ from anyshape.errors import (
     UnsupportedFunctionError,
 )
 from anyshape.graph.ir.builder import Traced, active, user_line
-from anyshape.graph.ir.graph import DRAWING, Graph, walk
+from anyshape.graph.ir.graph import Graph, drawing, walk
 from anyshape.graph.ir.op_local import ancestors
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import SymbolicSize
@@ -311,7 +311,7 @@ def _check_arrays(function: str, label: str, tree) -> None:
     for x, path in zip(flatten(tree)[0], leaf_paths((tree,), {}), strict=True):
         if not is_array(x):
             problem, advice = f"is of type {type(x).__name__}, not an array", "pass arrays or trees of them"
-            if has_type(x, DRAWING):
+            if has_type(x, drawing()):
                 advice = "leave it out: trips draw from a generator that a jitted function around gets as its argument"
             raise ArgumentError(function, path.replace("args[0]", label), problem, advice)
 

@@ -8,13 +8,15 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import optree
+
 from anyshape.errors import ArgumentError, CustomRuleError
 from anyshape.graph.ir.builder import active_builders, user_line
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.ops.control import CustomRule, custom_argument, custom_call, custom_jvp_op, custom_vjp_op
 from anyshape.ops.elementwise import add
-from anyshape.support.packages import argument_containers, optree
+from anyshape.support.packages import argument_containers
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
 from anyshape.tracing.captured.code_origin import line_of

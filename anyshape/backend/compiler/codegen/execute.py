@@ -22,7 +22,6 @@ from anyshape.backend.compiler import plan as naming
 from anyshape.backend.compiler.codegen import user_lines
 from anyshape.backend.compiler.codegen.bodies import Body, FunctionSource, StepKernels, StepSource, write_bodies
 from anyshape.backend.compiler.codegen.chunks import chunked
-from anyshape.backend.compiler.codegen.loop_source import write_loop
 from anyshape.backend.compiler.codegen.tiles import MIN_ELEMENTS, TILE_NAMES, GroupSource, min_tiled_elements
 from anyshape.backend.compiler.codegen.timers import Timers, begin_lines, done_line, end_line, shares_argument
 from anyshape.backend.compiler.op_traits import TRAITS, bytes_of, is_compute_bound
@@ -43,6 +42,7 @@ from anyshape.graph.sizes.symbols import DimVar, InputAxis
 from anyshape.ops.loops import LOOPS
 from anyshape.support.fork_lock import checks_enabled
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import loop_source
 
 _PLAN = logging.getLogger("anyshape.plan")
 
@@ -436,7 +436,7 @@ class _PlanSource(StepSource):
         if self.counts_bytes:
             self._write_requirement(step)
         if step.bodies:
-            (write_loop if step.op in LOOPS else write_bodies)(self, step, _BodySource)
+            (loop_source.write_loop if step.op in LOOPS else write_bodies)(self, step, _BodySource)
         else:
             (self.call_view if step.fallback else self.call_kernel)(step)
         if self.undefined:

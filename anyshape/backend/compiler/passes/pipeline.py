@@ -25,7 +25,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,6 @@ import numpy as np
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.passes.collapse_views import collapse_views, fold_into_contractions, to_pairs
 from anyshape.backend.compiler.passes.fusion.collapse_loop_axes import fold_pads_into_sums
-from anyshape.backend.compiler.passes.fusion.fuse import fuse
 from anyshape.backend.compiler.passes.identities import simplify
 from anyshape.backend.compiler.passes.share_exponentials import (
     hoist_shape_only,
@@ -58,7 +56,7 @@ from anyshape.ops.loops import Layout, mask_position, rerun_op, scan_op, while_o
 from anyshape.ops.movement import broadcast_in_dim_op, concatenate_op, slice_op
 from anyshape.support.fork_lock import checks_enabled
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass, replace
-from anyshape.support.packages import networkx
+from anyshape.support.packages import fusing, networkx
 from anyshape.support.progress import show_if_due
 
 _LOG = logging.getLogger("anyshape.passes")
@@ -75,10 +73,11 @@ class Tier(enum.Enum):
 def _dump(name: str, pass_name: str, program: Any, before: Any = None) -> None:
     """Write a program as text into the folder ANYSHAPE_DUMP, if there is one, unless the pass left it as it was."""
     if (folder := os.environ.get("ANYSHAPE_DUMP")) and program is not before:
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
         words = re.sub(r"\W+", "_", f"{name}.{pass_name}").strip("_")
         text = str(program) if isinstance(program, Graph) else "\n".join(map(str, program))
-        Path(folder, f"{os.getpid()}_{next(_DUMPS):04}_{words}.txt").write_text(f"{text}\n", encoding="utf-8")
+        with open(f"{folder}/{os.getpid()}_{next(_DUMPS):04}_{words}.txt", "w", encoding="utf-8") as file:
+            file.write(f"{text}\n")
 
 
 def optimize(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
@@ -236,7 +235,7 @@ PLAN_PASSES = (
     PlanPass("hoist_shape_only", lambda p: hoist_shape_only(p.steps, p.outputs, p.scope, p.read), Tier.FIRST),
     _rewriting(fold_pads_into_sums, Tier.OPTIMISED),
     _rewriting(sink, Tier.OPTIMISED),
-    PlanPass("fuse", lambda p: ((), fuse(p.steps, p.outputs, p.scope, p.runtime)), Tier.OPTIMISED),
+    PlanPass("fuse", lambda p: ((), fusing.fuse(p.steps, p.outputs, p.scope, p.runtime)), Tier.OPTIMISED),
 )
 
 
