@@ -5,6 +5,7 @@ Other libraries run in subprocesses, as `benchmarks.peers` says; missing ones ar
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -34,7 +35,13 @@ COMPILED = 12  # lengths for which others compile
 
 def run(effort: Effort, shapes: int = 1000, lengths: int = 60, libraries: Sequence[str] = PEERS) -> list[Result]:
     """The results of this file."""
-    return [*overhead(effort), *captured_state(effort), *traces(shapes), *cold_start(lengths, libraries)]
+    return [
+        *overhead(effort),
+        *made_anew(effort),
+        *captured_state(effort),
+        *traces(shapes),
+        *cold_start(lengths, libraries),
+    ]
 
 
 # -- the call ----------------------------------------------------------------------------------------------------
@@ -100,6 +107,27 @@ def overhead(effort: Effort) -> list[Result]:
         Result("  with a nested tree and a number, beyond its plan", beyond[3], "us", 4),
         Result("a traced program with three arrays, beyond its plan", beyond[4], "us", 2),
     ]
+
+
+def made_anew(effort: Effort) -> list[Result]:
+    """Measure the microseconds of a gradient made anew for each batch, beyond one gradient of all batches."""
+    w, batches = np.ones(50), [np.arange(50.0) + i for i in range(4)]
+
+    def loss(w: Any, batch: Any) -> Any:
+        return ((w - batch) ** 2).sum()
+
+    def anew(batch: np.ndarray) -> np.ndarray:
+        gradient: np.ndarray = anyshape.grad(lambda w: loss(w, batch))(w)
+        return gradient
+
+    of_all = anyshape.grad(loss)
+    for batch in batches * PLANNED:
+        np.testing.assert_array_equal(anew(batch), of_all(w, batch))
+    turns = itertools.cycle(batches)
+    calls = [lambda: anew(next(turns)), lambda: of_all(w, next(turns))]
+    table = interleaved([repeated(call) for call in calls], effort) / REPEATS * 1e6
+    beyond = float(np.median(table[:, 0] - table[:, 1]))
+    return [Result("grad(lambda w: loss(w, batch))(w) made anew, beyond a kept one", beyond, "us", 30)]
 
 
 def repeated(call: Callable[[], Any]) -> Callable[[], Any]:

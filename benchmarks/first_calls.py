@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import anyshape
+from anyshape.transforms import sharing
 from benchmarks import peers
 from benchmarks.first_call import ten_ops
 from benchmarks.importing import Interpreter, needed_parts
@@ -148,6 +149,7 @@ def new_pattern(rounds: int) -> Result:
     """The first call at a new pattern of ones beyond a repeat of it."""
     extra = []
     for _ in range(rounds):
+        sharing.forget()  # functions of one code share programs
         gradient = anyshape.grad(lambda x, y: (np.sin(x) * y + np.tanh(x + y)).sum())
         for _ in range(3):
             gradient(np.ones(10), np.ones(10))

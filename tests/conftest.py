@@ -4,6 +4,7 @@ import gc
 import inspect
 import itertools
 import os
+import sys
 
 os.environ["ANYSHAPE_CHECK"] = "1"  # before any program is compiled: the generated code holds the checks
 # Arrays of tests are small: "auto" would leave optimised plans untested. `tests/program/test_tiers.py` has both.
@@ -15,6 +16,7 @@ from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 from anyshape import config
+from anyshape.support.packages import sharing
 from anyshape.tracing import named_dims
 from tests.newer_releases import skip_what_needs_newer_releases
 
@@ -34,9 +36,12 @@ def _alone():
 
     Rows hold NaN, inf and division by zero on purpose, so NumPy's warnings about them say nothing.
     A Dim that lives on in the traceback of an earlier test would make its name print as n@2.
+    Functions of the same code in other tests would share programs: a test counts traces as in a new process.
     A setting that is left behind fails the test: machine code left on made all later tests of a process slower.
     """
     named_dims._LABELS.clear()
+    if "anyshape.transforms.sharing" in sys.modules:
+        sharing.forget()
     before = _settings()
     with np.errstate(all="ignore"):
         yield

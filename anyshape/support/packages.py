@@ -167,6 +167,7 @@ if TYPE_CHECKING:
     from anyshape.tracing.captured import rebound as rebound
     from anyshape.transforms import less_memory as less_memory
     from anyshape.transforms import profiler as profiler
+    from anyshape.transforms import sharing as sharing
     from anyshape.transforms.caching import paths as paths
     from anyshape.transforms.caching import sent_programs as sent_programs
     from anyshape.transforms.control_flow import cumulative_functions as cumulative_functions
@@ -202,6 +203,7 @@ else:
     paths = Package("anyshape.transforms.caching.paths")  # of a function that decides on values
     rebound = Package("anyshape.tracing.captured.rebound")  # the first trace
     sent_programs = Package("anyshape.transforms.caching.sent_programs")  # pickles of jitted functions
+    sharing = Package("anyshape.transforms.sharing")
     argument_containers = Package("anyshape.tracing.argument_containers")  # that a trace passes
     value_decisions = Package("anyshape.tracing.decisions")  # of Python, with the naive evaluator
     cumulative_functions = Package("anyshape.transforms.control_flow.cumulative_functions")  # of associative_scan

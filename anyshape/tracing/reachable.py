@@ -33,7 +33,10 @@ def reachable(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
 
 
 class Walk:
-    """Walk over what a function reaches: `things` with their paths, the `holders` of them, and code objects."""
+    """Walk over what a function reaches: `things` with their paths, the `holders` of them, and code objects.
+
+    `names` are the attributes that code names; with `reads_all` it may read others too.
+    """
 
     def __init__(self, function: Callable[..., Any] | holders.Roots) -> None:
         self.things: list[tuple[str, Any]] = []
@@ -42,7 +45,7 @@ class Walk:
         self.codes: list[types.CodeType] = []
         self.names: set[str] = set()
         self.is_full: bool = False
-        self._reads_all = False
+        self.reads_all = False
         roots = function if isinstance(function, holders.Roots) else holders.Roots({"": function})
         self._without = roots.without
         self._home = code_origin.package(next(iter(roots.values())))
@@ -122,9 +125,9 @@ class Walk:
                 for act in self._actions.pop(name, ()):
                     act()
         if not self._by_text and not self.names.isdisjoint(code_origin.BY_TEXT):
-            self._by_text, self._reads_all = True, False
+            self._by_text, self.reads_all = True, False
             self.learn(self._texts)
-        if not self._reads_all and not self.names.isdisjoint(code_origin.REFLECTION):
+        if not self.reads_all and not self.names.isdisjoint(code_origin.REFLECTION):
             self.read_all()
 
     def _learn_text(self, text: str) -> None:
@@ -143,11 +146,11 @@ class Walk:
 
     def _is_read_whole(self, space: holders.Namespace) -> bool:
         """Return True if code may read attributes that it does not name; of classes by texts alone."""
-        return (self._reads_all and space.may_be_read_whole) or (self._by_text and space.is_class)
+        return (self.reads_all and space.may_be_read_whole) or (self._by_text and space.is_class)
 
     def read_all(self) -> None:
         """Enter every attribute of every object: code that is not known may read it."""
-        self._reads_all = True
+        self.reads_all = True
         for name, spaces in list(self._waiting.items()):
             for space in [s for s in spaces if self._is_read_whole(s)]:
                 spaces.remove(space)

@@ -114,10 +114,11 @@ def derivative(transformed: Callable[..., Any], name: str, recipe: tuple[Any, ..
     options = declared.options(function, name, "all")
     if options.static:
         options.static.require_other(argnums)
-    jitted = jit_transform(transformed, name, function, recipe, options, behind_object, declared.keywords())
+    if not declared.is_empty:
+        return jit_transform(transformed, name, function, recipe, options, behind_object, declared.keywords())
+    jitted = jit_transform(transformed, name, function, recipe, options, behind_object)
     transform, _, *settings = recipe
-    if not declared.keywords():
-        share_programs(jitted, function, transform, *settings)
+    share_programs(jitted, function, transform, *settings)
     return jitted
 
 

@@ -22,7 +22,7 @@ from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.inspect.explanation import Explanation
 from anyshape.support.lazy_dataclass import replace
-from anyshape.support.packages import profiler, profiles, program_file, saved_rules, size_paths, traced_program
+from anyshape.support.packages import profiler, profiles, program_file, saved_rules, sharing, size_paths, traced_program
 from anyshape.support.true_types import has_type
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.pytrees import check_callable, flatten, function_name, is_array, is_registered, unflatten
@@ -30,7 +30,10 @@ from anyshape.tracing.trace import Trace
 from anyshape.transforms.arguments.dynamic_shapes import dynamic_shapes_of
 from anyshape.transforms.arguments.options import Declared, Options, static_arguments
 from anyshape.transforms.arguments.specs import trace_specs, zeros_like_spec
+from anyshape.transforms.caching.cache import shared_programs
 from anyshape.transforms.jitted import Jitted, bind
+
+shared_programs.provide_by(lambda: sharing)
 
 
 @short_traceback
@@ -96,7 +99,7 @@ def jit(
     jitted = Jitted(function, shown_name, None, checked, (jit, (function,), options))
     jitted.may_rebind = True
     if on_decision == "guard" and all(x is None for name, x in options.items() if name != "on_decision"):
-        jitted.made_of = function, jit
+        jitted.origin = function, jit
     return jitted
 
 

@@ -24,11 +24,13 @@ from anyshape.program.pytree_codegen import NO_MATCH
 from anyshape.support.fork_lock import Lock, restores_thread
 from anyshape.support.packages import less_memory, paths, rebound, sent_programs, traced_program
 from anyshape.tracing import pytrees
+from anyshape.tracing.captured.closures import DepartedError
 from anyshape.tracing.captured.containers import Roots
 from anyshape.tracing.captured.watch import CapturedState
 from anyshape.tracing.draws import drawing_later, refuse_draws
 from anyshape.tracing.trace import Leaves, Trace, active_builder, is_one_of_several, raise_first, trace_call
 from anyshape.transforms.arguments.options import Options, with_static
+from anyshape.transforms.caching import cache as caching
 from anyshape.transforms.caching.cache import Arguments, Cache, CacheEntry, Call, Key, ReasonList, TracedCall, leaf_key
 from anyshape.transforms.function_pickle import StoredMethod, bind_method, is_packing, reduce_function
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from anyshape.backend.compiler.codegen.timers import Timers
 
 _LOG = logging.getLogger("anyshape.trace")
+_OFTEN = 2  # changes of captured state after which its values become arguments, if they can
+_MOST_JOINS = 4  # times that one function shares programs with others, until it has its own for ever
 
 
 class Jitted:
@@ -72,7 +76,11 @@ class Jitted:
         self.recipe, self._method = recipe, method
         self._cache = Cache()
         self._lock = Lock()
-        self.made_of: tuple[Any, Any] | None = None  # a function that holds programs, and their key there
+        # the innermost function that it was made of, and a key of how; None if it always has programs of its own
+        self.origin: Any = None
+        self.is_one_of_function = False  # whether the function holds its programs, for others that are made of it
+        self._shared: Any = None  # what says which function has the programs
+        self._joins = _MOST_JOINS
         self.with_slots: dict[int, Jitted] = {}  # traced with so many checkpoint slots, for calls beyond max_bytes
         self.is_final = False  # whether a call beyond max_bytes is not traced again
         self.rebinding: rebound.Rebinding | None = None  # names that are arguments and results
@@ -82,15 +90,24 @@ class Jitted:
     # -- calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        member = None
         try:
             if tracing_threads:
                 return self._call_while_tracing(args, kwargs)
             if self.rebinding is not None:
                 return self._call_rebinding(self.rebinding, args, kwargs)
+            member = self._shared
+            if member is not None:
+                shared, others = member.of_call(kwargs)
+                return shared(*args, **others)
             result = self._cache.first_path(self, args, kwargs)
             return result if result is not NO_MATCH else self._call_other(args, kwargs)
         except rebound.NamesRebound as signal:
             self._rebind(signal)
+        except DepartedError as departure:
+            if member is None:  # this is the function that others share
+                raise
+            self._leave(departure)
         except Exception as error:
             shorten_traceback(error)
             raise
@@ -110,6 +127,27 @@ class Jitted:
             )
             self.function = self.rebinding.traced
             self._cache.clear()
+
+    def may_join(self) -> bool:
+        """Return whether it has no programs yet, or what it reads changes again and again."""
+        state = self._cache.state
+        if state is None:
+            return not self._cache.received
+        return state.version >= _OFTEN and not state.holds()
+
+    def _join(self) -> bool:
+        """Share the programs of functions of the same code, if there are such; return whether it does."""
+        self._joins -= 1
+        if self.origin is not None and self.rebinding is None:
+            self._shared = member = caching.shared_programs().membership(self)
+            return member is not None
+        return False
+
+    def _leave(self, departure: DepartedError) -> None:
+        """Have programs of its own from here on, unless it may join others again."""
+        self._shared = None
+        if not departure.has_other_structure:
+            self._joins = 0
 
     def _call_other(self, args: tuple[Any, ...], kwargs: dict[str, Any]):
         """Serve a call that the first fast path does not."""
@@ -157,6 +195,8 @@ class Jitted:
 
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]):
         """Serve a call that has no fast path: of any structure, with everything that an array can be made of."""
+        if self._joins and self.may_join() and self._join():
+            return self(*args, **kwargs)
         call = self._read(args, kwargs)
         entry, traced = self._entry_for(call)
         if not traced:
@@ -291,6 +331,15 @@ class Jitted:
 
     def _prepared(self, args, kwargs, on_path: bool = False) -> tuple[Call, CacheEntry, bool]:
         """Return a call with its entry, and whether that was traced for it."""
+        if self._joins and self.may_join():
+            self._join()
+        member = self._shared
+        if member is not None:
+            try:
+                shared, others = member.of_call(kwargs)
+                return shared._prepared(args, others, on_path)
+            except DepartedError as departure:
+                self._leave(departure)
         call = self._read(args, kwargs if self.rebinding is None else self.rebinding.arguments(kwargs))
         try:
             return call, *self._entry_for(call, on_path)
@@ -315,6 +364,7 @@ class Jitted:
 
     def timed(self, timers: Timers, *args: Any, **kwargs: Any) -> Jitted:
         """Return a copy with only the program for these arguments, whose runs record their times in `timers`."""
+        self._leave(DepartedError())
         _, entry, _ = self._prepared(args, kwargs, on_path=True)
         timed = Jitted(self.function, self.name, self.__wrapped__, self.options)
         timed.rebinding, timed.may_rebind = self.rebinding, self.may_rebind
@@ -322,34 +372,50 @@ class Jitted:
         timed._cache.add(entry.timed(timers))
         return timed
 
+    @property
+    def own_programs(self) -> tuple[Cache, Lock]:
+        """Cache of its own programs, and the lock."""
+        return self._cache, self._lock
+
+    @property
+    def state(self) -> CapturedState | None:
+        """State that the function reads besides its arguments, None before the first trace."""
+        return self._cache.state
+
     def use_cache(self, cache: Cache, lock: Lock) -> None:
         """Have one cache with other jitted functions that do the same."""
         self._cache, self._lock = cache, lock
 
     # -- the cache
 
+    @property
+    def _used(self) -> Cache:
+        """Cache that the latest call used: its own, or one that functions of the same code share."""
+        member = self._shared
+        return self._cache if member is None else member.jitted._cache
+
     def programs(self) -> list[traced_program.Program]:
         """Return every program in the cache, oldest first."""
-        return [e.program for e in self._cache.entries()]
+        return [e.program for e in self._used.entries()]
 
     def cache_info(self) -> CacheInfo:
         """Return the numbers of traces, of calls that needed none, of programs kept and evicted, and the limit."""
-        return self._cache.info()
+        return self._used.info()
 
     def explain(self) -> Explanation:
         """Explain the programs in the cache: sizes, conditions, why each was traced, and when another will be."""
-        return paths.explain_cache(self.name, self._cache)
+        return paths.explain_cache(self.name, self._used)
 
     @short_traceback
     def explain_call(self, *args: Any, **kwargs: Any) -> Explanation:
         """Explain the cache and the program for these arguments, which is traced if it is missing and not run."""
         call, entry, traced = self._prepared(args, kwargs, on_path=True)
-        return paths.explain_entry(self.name, self._cache, entry, call.arrays, traced)
+        return paths.explain_entry(self.name, self._used, entry, call.arrays, traced)
 
     def clear_cache(self) -> None:
         """Remove every program and reset the numbers."""
         with self._lock:
-            self._cache.clear()
+            self._used.clear()
 
     # -- methods
 

@@ -35,14 +35,13 @@ from anyshape.ops.control import custom_vjp_tangent_op
 from anyshape.ops.core.apply import meta_of
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import lift
-from anyshape.support.fork_lock import Lock
 from anyshape.support.freezing import Frozen
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import graph_jvp, graph_replay, linearize_transpose, traced_program
 from anyshape.support.true_types import has_type
+from anyshape.tracing.captured.closures import MEMO
 from anyshape.tracing.pytrees import as_leaf, flatten, flatten_as, structure_text, unflatten
 from anyshape.tracing.trace import Trace, as_value, is_inexact
-from anyshape.transforms.caching.cache import Cache
 from anyshape.transforms.jitted import Jitted
 
 
@@ -300,7 +299,6 @@ def _evaluated(size, known: dict[DimVar, int]):
 
 
 K = TypeVar("K", bound=Hashable)
-_NAME = "<made by anyshape>"  # no code can name it as an attribute
 
 
 class _Memo:
@@ -325,30 +323,50 @@ class _Memo:
 
 def memoised(function: Callable[..., Any], key: K, make: Callable[[Callable[..., Any], K], Any]) -> Any:
     """Return what `make(function, key)` gave for the same hashable function and key, or call it."""
-    if (attributes := _attributes_of(function)) is None:
+    if (entries := _entries_of(function)) is None:
         return _shared(Frozen(function), key, make)
-    memo = attributes.get(_NAME)
+    entry = entries.get((make, key))
+    return entries.setdefault((make, key), make(function, key)) if entry is None else entry
+
+
+def _entries_of(function: Callable[..., Any]) -> dict[Hashable, Any] | None:
+    """Return the table of a function; None for other callables, and for wrappers, whose dict is compared."""
+    if has_type(function, types.FunctionType):
+        if hasattr(function, "__wrapped__"):
+            return None
+    elif not has_type(function, Jitted):
+        return None
+    attributes = vars(function)
+    memo = attributes.get(MEMO)
     if memo is None or not memo.belongs_to(function):
-        memo = attributes[_NAME] = _Memo(function)
-    entry = memo.entries.get((make, key))
-    return memo.entries.setdefault((make, key), make(function, key)) if entry is None else entry
+        memo = attributes[MEMO] = _Memo(function)
+    entries: dict[Hashable, Any] = memo.entries
+    return entries
 
 
 def share_programs(jitted: Jitted, function: Callable[..., Any], transform: Callable[..., Any], *settings: Any) -> None:
     """Have what a transform made of a function use the programs of what it made before of the same function.
 
     So `vmap(grad(f))(x)` in a loop traces once. A function that can hold the programs does, for as long as it lives.
-    Only settings of plain numbers tell that two results are the same.
+    Only settings of plain numbers tell that two results are the same. The first call looks for them, and for functions
+    of the same code, by `sharing`.
     """
     if not all(map(_is_plain, settings)):
         return
     key: Hashable = transform, *[_with_types(x) for x in settings]
-    if has_type(function, Jitted) and function.made_of is not None:
-        function, before = function.made_of
+    if has_type(function, Jitted) and function.origin is not None:
+        function, before = function.origin
         key = key, before
-    if _attributes_of(function) is not None:
-        jitted.use_cache(*memoised(function, key, _no_programs))
-        jitted.made_of = function, key
+    jitted.origin = function, key
+    jitted.is_one_of_function = True
+
+
+def use_programs_of_function(jitted: Jitted) -> None:
+    """Have a transformed function use the programs of one that was made before of the same function in the same way."""
+    function, key = jitted.origin
+    entries = _entries_of(function)
+    if entries is not None:
+        jitted.use_cache(*entries.setdefault((share_programs, key), jitted.own_programs))
 
 
 def _is_plain(setting) -> bool:
@@ -361,17 +379,6 @@ def _is_plain(setting) -> bool:
 def _with_types(setting):
     """Return a plain setting with the types of its numbers: True is not 1."""
     return tuple(map(_with_types, setting)) if type(setting) is tuple else (type(setting), setting)
-
-
-def _no_programs(function: Callable[..., Any], key: Hashable) -> tuple[Cache, Lock]:
-    return Cache(), Lock()
-
-
-def _attributes_of(function) -> dict[str, Any] | None:
-    """Return the dict of a function's attributes, None for other callables and for wrappers, whose dict is compared."""
-    if has_type(function, Jitted):
-        return vars(function)
-    return vars(function) if has_type(function, types.FunctionType) and not hasattr(function, "__wrapped__") else None
 
 
 @functools.lru_cache(maxsize=64)

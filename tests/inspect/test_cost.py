@@ -135,7 +135,13 @@ COUNTED = {
     "cholesky_cotangent": lambda a, cotangent: 2 * a.size * a.shape[-1],
     "lu": lambda a: a.size * min(a.shape[-2:]),
     "mirror": lambda a, lower, conjugate: a.size,
-    "pair_distances": lambda a, b, power, root: 3 * a.size * b.shape[-2],
+    "above": lambda a, both: a.size,
+    "banded_eigh": lambda a, **options: 9 * (a.size // max(a.shape[-2], 1)) * a.shape[-1] ** 2,
+    "nearest": lambda a, codes: 4 * a.size * codes.shape[-2],
+    "pair_distances": lambda a, *b, power, root: (
+        3 * a.size * b[0].shape[-2] if b else 3 * a.size * max(a.shape[-2] - 1, 0) // 2
+    ),
+    "put_above": lambda v, rows, both: v.size,
     "row_order": lambda pivots: pivots.size,
     "toeplitz_solve": lambda sides, b, transposed: 8 * b.size * sides.shape[-1],
     "banded_solve": lambda ab, b, *, lower, upper, **_: 2 * lower * ab.size + 2 * (2 * lower + upper + 1) * b.size,

@@ -8,6 +8,7 @@ import pytest
 
 import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct, cond, errors, export, grad, jit, scan, trace, value_and_grad, vmap
+from anyshape.transforms import sharing
 
 SIZES = (0, 1, 2, 5)
 RNG = np.random.default_rng(0)
@@ -211,6 +212,7 @@ def test_the_notice_of_a_fixed_size_is_a_warning_at_its_line():
     assert "Python needs the value of the size x.shape[0]" in str(caught[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        sharing.forget()  # it would be said once of all functions of this code
         with pytest.raises(UserWarning, match="each value is traced separately") as raised:
             jit(counted)(np.ones(2))
     assert raised.traceback[-1].path.name == "test_size_decisions.py" and raised.traceback[-1].lineno + 1 == line

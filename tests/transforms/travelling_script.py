@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import anyshape
+from anyshape.transforms import sharing
 
 TASKS = 12
 
@@ -125,7 +126,10 @@ def run_loky(jobs):
 def main():
     run, traces = {"spawn": run_spawn, "loky": run_loky}[sys.argv[1]], Path(os.environ["TRACES"])
     traces.write_text("")
-    expected = [function(*args) for function, args in CALLS.values()]
+    expected = []
+    for function, args in CALLS.values():
+        sharing.forget()  # programs that functions of one code share are not sent
+        expected.append(function(*args))
     notes = len(traces.read_text().split())
     traces.write_text("")
     carry = sys.argv[2:] == ["programs"]

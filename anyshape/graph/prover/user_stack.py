@@ -172,13 +172,17 @@ def with_callers(where: SourceLine | None) -> SourceLine | None:
 
 _REGISTRIES: dict[str, dict[Any, Any]] = {}  # of the warnings about sizes that were given, by file
 _FIXED = logging.getLogger("anyshape.guards")
+CAPTURED = "captured "  # before the path of an array that is an argument although no call passes it
 
 
 def tell_of_fixed_size(size: str, where: SourceLine | None) -> None:
     """Warn that each value of a size will have a trace of its own, and log it once per line.
 
-    Python's filters decide about the warning. Without a handler for the log, the warning alone is shown.
+    Python's filters decide about the warning. Without a handler for the log, the warning alone is shown. Captured
+    arrays are left out: their sizes would be constants of the program otherwise.
     """
+    if size.startswith(CAPTURED):
+        return
     advice = "functions of `import anyshape.numpy as np` take sizes as they are, as in np.zeros(x.shape)"
     asked = re.fullmatch(r"len\((\w[\w.]*)\)", "" if where is None else where.expression)
     if asked is not None and f"range({asked[0]}" not in line_text(where):

@@ -30,7 +30,7 @@ from anyshape.tracing.pytrees import Setting, flatten, is_array, settings_of
 
 _NUMBERS = (int, float, complex, np.number, np.ndarray)
 _CONTAINERS = (list, dict, set, deque)
-_TOGETHER = Lock()  # a call reads or writes names while no thread traces a function that gives them traced values
+together = Lock()  # a call reads or writes names while no thread traces a function that gives them traced values
 _SCOPES = ("global ", "nonlocal ")
 _MAKERS = ("__init__", "__new__", "__post_init__")
 _ADVICE = "return the new value, and pass it to the next call"
@@ -273,7 +273,7 @@ def traced_once(walks: Sequence[Any], trace: Callable[[], Any], *, is_jit: bool)
 
     Raise NamesRebound for these in a jitted function, MutationError elsewhere.
     """
-    with _TOGETHER if may_rebind([code for walk in walks for code in walk.codes]) else contextlib.nullcontext():
+    with together if may_rebind([code for walk in walks for code in walk.codes]) else contextlib.nullcontext():
         return _traced_once(Snapshot(walks), trace, is_jit)
 
 
@@ -317,7 +317,7 @@ class Rebinding:
 
     def arguments(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments with the values of the names."""
-        with _TOGETHER:
+        with together:
             values = {label: name.read() for label, name in self._variables.items()}
         return {**kwargs, **{label: value for label, value in values.items() if value is not UNBOUND}}
 
@@ -375,7 +375,7 @@ class Rebinding:
         """Return the result of a call, and let the names stand for what the function gave them."""
         result, arrays, numbers, states = outputs
         values = {**arrays, **states, **{label: np.asarray(value).item() for label, value in numbers.items()}}
-        with _TOGETHER:
+        with together:
             for label, value in values.items():
                 self.names[label].write(value)
         return result

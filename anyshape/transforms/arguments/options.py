@@ -204,6 +204,9 @@ class Options:
         return replace(self, static=self.static.bound())
 
 
+_NO_OPTIONS = Options()
+
+
 @dataclass(frozen=True)
 class Declared:
     """Static arguments and shapes as a user declares them to a transform."""
@@ -211,6 +214,11 @@ class Declared:
     static_argnums: Any = None
     static_argnames: Any = None
     dynamic_shapes: Any = None
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing is declared."""
+        return self.static_argnums is None and self.static_argnames is None and self.dynamic_shapes is None
 
     def keywords(self) -> dict[str, Any]:
         """Return the declarations as keywords of a transform."""
@@ -223,11 +231,13 @@ class Declared:
         When plans are optimised and compiled holds always.
         """
         own = getattr(function, "options", None)
-        inherited = own if isinstance(own, Options) else Options()
+        inherited = own if isinstance(own, Options) else _NO_OPTIONS
+        if self.is_empty and (keep == "all" or inherited is _NO_OPTIONS):
+            return inherited
         if keep != "all":
             static = inherited.static if keep else StaticArguments()
             inherited = Options(static, optimize=inherited.optimize, compile=inherited.compile)
-        if not self.keywords():
+        if self.is_empty:
             return inherited
         static = static_arguments(function, name, self.static_argnums, self.static_argnames) | inherited.static
         shapes = dynamic_shapes_of(function, name, self.dynamic_shapes, "guard", static.names)

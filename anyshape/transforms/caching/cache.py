@@ -22,6 +22,7 @@ from anyshape.graph.signature.prologue import Prologue, compile_prologue, direct
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.graph.sizes.substitute import values_from
 from anyshape.inspect.explanation import CacheInfo, Reason
+from anyshape.ops.subgraph_call import Provided
 from anyshape.program.pytree_codegen import NO_MATCH, matcher
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.packages import value_decisions
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from anyshape.backend.compiler.codegen.timers import Timers
     from anyshape.program.program import Program
 
+shared_programs: Provided = Provided()  # `membership` of functions of the same code
 _MAX_CHARACTERS = 200  # of a value in an explanation
 _DISTANCES = {"structure": 1000, "rank": 2}  # 1 for other kinds of reasons
 

@@ -1,0 +1,486 @@
+"""Programs shared by functions that are made anew with the same code, as the lambda in `grad(lambda w: ...)` in a loop.
+
+The first function of a code has programs of its own, for the values that it closes over. A second one with the same
+cells uses these. Otherwise it starts a family: functions of one structure, whose programs take the arrays that they
+close over as arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph.ir.graph import Graph, Node, Value, decisions_of, subgraphs, walk
+from anyshape.graph.prover.user_stack import CAPTURED
+from anyshape.ops.control import callback_op
+from anyshape.ops.dynamic import size_token_op
+from anyshape.ops.elementwise import pow_op
+from anyshape.support.fork_lock import Lock
+from anyshape.support.packages import linearize_transpose
+from anyshape.support.true_types import has_type
+from anyshape.tracing.captured import closures
+from anyshape.tracing.captured.closures import Copy, DepartedError, InseparableError, Reading
+from anyshape.tracing.captured.code_origin import TRANSPARENT
+from anyshape.tracing.captured.containers import Roots
+from anyshape.tracing.captured.rebound import Name, together
+from anyshape.tracing.captured.watch import CapturedState, Change, Watch
+from anyshape.tracing.reachable import Walk
+from anyshape.tracing.trace import Trace
+from anyshape.transforms import linear_map
+from anyshape.transforms.caching.cache import Call, TracedCall
+from anyshape.transforms.jitted import Jitted
+
+_MOST_CODES = 256  # whose functions are known
+_OF_FUNCTIONS = {"__annotations__", "__doc__", "__name__", "__qualname__"}
+_MOST_FAMILIES = 16  # of one code
+_MOST_REPEATS = 1000  # calls with the same arrays, after which programs of its own pay for their trace
+
+
+class _Seen:
+    """Record of the functions of one code: the first one, and families by structure."""
+
+    def __init__(self, jitted: Jitted, first: Jitted | None, reading: Reading | None) -> None:
+        self.first, self.by = first, weakref.ref(jitted)
+        # structure and numbers of the first one; these say nothing certain, as it may be gone
+        self.before = None if reading is None else (reading.structure, reading.values_of_numbers())
+        self.names: frozenset[str] | None = frozenset()  # of attributes that code of the families reads, None for all
+        self.kin: OrderedDict[tuple[Any, ...], _Kin] = OrderedDict()
+        self._recent: deque[tuple[Any, ...]] = deque(maxlen=_MOST_FAMILIES)  # structures with objects that may be gone
+
+    def require_lasting(self, reading: Reading) -> None:
+        """Raise InseparableError for objects by identity that no function before held: a family would keep them."""
+        known = self._recent if self.before is None else (*self._recent, self.before[0])
+        if reading.holds_objects and reading.structure not in known:
+            self._recent.append(reading.structure)
+            raise InseparableError
+
+    def learn_names(self, function: Any) -> None:
+        """Take in the attributes that code of another structure reads; families begin anew if these are more."""
+        walk = walk_of_prototype(function)
+        if not walk.names.isdisjoint(_OF_FUNCTIONS):
+            raise InseparableError  # which are not of the structure
+        names = None if walk.reads_all or self.names is None else self.names | walk.names
+        if names != self.names:
+            self.names = names
+            self.kin.clear()
+
+
+class _Kin:
+    """Families of functions that differ in arrays and numbers: `varying` says which numbers are arguments."""
+
+    def __init__(self, values: tuple[Any, ...] | None) -> None:
+        self.varying: frozenset[int] = frozenset()
+        self.fixed: frozenset[int] = frozenset()  # numbers that cannot be arguments
+        self.last = values  # the numbers of the latest function that began a family
+        self.families: OrderedDict[tuple[Any, ...], Family] = OrderedDict()
+
+    def begin(self, values: tuple[Any, ...]) -> None:
+        """Have the numbers as arguments in which a new family differs from the one before."""
+        if self.last is not None:
+            differing = frozenset([i for i, (a, b) in enumerate(zip(values, self.last, strict=True)) if a != b])
+            if not differing <= self.varying | self.fixed:
+                self.varying |= differing - self.fixed
+                self.families.clear()
+        self.last = values
+
+    def fix(self) -> None:
+        """Have no number as argument from here on that is one now."""
+        self.fixed |= self.varying
+        self.varying = frozenset()
+        self.families.clear()
+
+
+def walk_of_prototype(function: Any) -> Walk:
+    """Return the walk of a function that is made again with empty arrays, and stands for all of its structure.
+
+    It keeps the objects that the structure names by identity. Raise InseparableError if the function reaches a part of
+    what it closes over by a global name too.
+    """
+    whole = Reading(function, None, 4 * closures.MOST_PARTS)
+    prototype = Walk(Copy(whole, function, [np.empty(0) for _ in whole.arrays], {}).function)
+    if any(id(x) in whole.seen and not _holds_nothing(x) for _, x in prototype.things):
+        raise InseparableError
+    return prototype
+
+
+_SEEN: OrderedDict[Any, _Seen] = OrderedDict()
+_LOCK = Lock()
+
+
+class Family:
+    """Functions of one structure, and their programs, which take what these close over as arguments."""
+
+    def __init__(self, jitted: Jitted, reading: Reading, kin: _Kin) -> None:
+        function = jitted.origin[0]
+        walk = walk_of_prototype(function)
+        self.prototype: Any = walk.root
+        self._spaces = {id(holder.owner) for holder in walk.holders}  # that a variable may be in
+        self.names: Collection[str] | None = reading.names
+        self.structure: tuple[Any, ...] = reading.structure
+        self.kin, self.varying = kin, sorted(kin.varying)
+        self.key = self.fixed_numbers(reading)
+        paths = {id(x): label for label, x in Walk(function).things}
+        labels = [f"{CAPTURED}{paths.get(id(x), '')}" for x in reading.arrays]
+        labels += [f"{CAPTURED}{type(reading.numbers[i]).__name__}" for i in self.varying]
+        self.labels: list[str] = [x if labels.count(x) == 1 else f"{x} ({i})" for i, x in enumerate(labels)]
+        self.is_refused = False
+        self._follows = True
+        self.variables: dict[str, Name] = {}  # outside of closures, whose values change from call to call
+        self.transforms = _transforms(jitted)
+        self.jitted: _OfFamily = _OfFamily(self, jitted)
+
+    def fixed_numbers(self, reading: Reading) -> tuple[Any, ...]:
+        """Return the numbers that are not arguments, by value."""
+        values = reading.values_of_numbers() if reading.numbers else ()
+        return tuple([x for i, x in enumerate(values) if i not in self.kin.varying])
+
+    def has(self, reading: Reading) -> bool:
+        """Return whether a function is still of this family."""
+        is_current = len(self.varying) == len(self.kin.varying)
+        return is_current and reading.structure == self.structure and self.fixed_numbers(reading) == self.key
+
+    def arguments(self, reading: Reading, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return keyword arguments with the arrays and numbers that a function closes over, and with variables."""
+        values = [*reading.arrays, *[reading.numbers[i] for i in self.varying]]
+        captured = dict(zip(self.labels, values, strict=True))
+        for label, name in self.variables.items():
+            captured[label] = x = name.read()
+            if not closures.is_value(x):
+                self.stop_following()
+                raise DepartedError(has_other_structure=True)
+        return {**kwargs, **captured}
+
+    def follow(self, names: Iterable[Name]) -> bool:
+        """Have variables as arguments from here on; return whether there are new ones."""
+        known = [name for name in names if type(name.owner) is dict and id(name.owner) in self._spaces]
+        new = {f"{CAPTURED}{name.label}": name for name in known} if self._follows else {}
+        if not new.keys() - self.variables.keys():
+            return False
+        self.variables |= new
+        self.jitted.clear_cache()
+        return True
+
+    def stop_following(self) -> None:
+        """Have no variables as arguments from here on."""
+        self.variables, self._follows = {}, False
+        self.jitted.clear_cache()
+
+    def traced(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the prototype, made again with traced values, while it is traced."""
+        values = [kwargs.pop(label) for label in self.labels]
+        reading = Reading(self.prototype, self.names)
+        count = len(reading.arrays)
+        copy = Copy(reading, self.prototype, values[:count], dict(zip(self.varying, values[count:], strict=True)))
+        function = copy.function
+        for transform, settings, keywords in self.transforms:
+            function = transform(function, *settings, **keywords)
+        with self._standing_for({label: kwargs.pop(label) for label in self.variables}):
+            result = function(*args, **kwargs)
+        copy.require_unchanged()
+        return result
+
+    @contextmanager
+    def _standing_for(self, values: dict[str, Any]) -> Iterator[None]:
+        """Have variables stand for traced values while a trace goes on."""
+        with together:
+            before = {label: self.variables[label].read() for label in values}
+            try:
+                for label, value in values.items():
+                    self.variables[label].write(value)
+                yield
+                if any(self.variables[label].read() is not value for label, value in values.items()):
+                    raise InseparableError
+            finally:
+                for label, value in before.items():
+                    self.variables[label].write(value)
+
+    def require_valid(self, trace: Trace) -> None:
+        """Raise InseparableError for a program that writes to what is captured, or whose form depends on its values.
+
+        Python decides on the values themselves, sizes are known, and powers of known exponents are products. A callback
+        is of one function, and an exception may tell of the copy.
+        """
+        if trace.raised is not None or any(node.op is callback_op for node in walk(trace.graph)):
+            raise InseparableError
+        labels = *self.labels, *self.variables
+        positions = [i for i, label in enumerate(trace.labels) if label in labels]
+        inputs = [trace.graph.inputs[i] for i in positions]
+        if not set(positions).isdisjoint(trace.written) or _decides_on(trace.graph, inputs):
+            raise InseparableError
+        if _need_values(trace.graph, [v for v in inputs if not v.meta.rank]):
+            raise InseparableError
+
+    def refuse(self) -> bool:
+        """Take no functions any more; return whether another family may, with numbers that are not arguments."""
+        if self.varying:
+            self.kin.fix()
+            return True
+        if self.variables:
+            self.stop_following()
+            return True
+        self.is_refused = True
+        return False
+
+
+def changed_variables(state: CapturedState | None) -> list[Name] | None:
+    """Return variables whose values have changed; None if something else has, which cannot be an argument."""
+    watch = None if state is None else state.watch
+    if state is None or watch is None or state.holds():
+        return []
+    variables = [_variables_of(change, watch) for change in state.changes()]
+    return None if None in variables else [name for names in variables for name in names or ()]
+
+
+def _variables_of(change: Change, watch: Watch) -> list[Name] | None:
+    """Return the variables that a change is of, none for the variable of a closure; None if it may be no argument."""
+    holder = change.holder
+    if holder.kind in ("content", "shape"):  # of an array
+        spaces = [(h, values) for h, values in watch.readings() if h.kind in _NAMESPACES]
+        places = [(h, n) for h, values in spaces for n, x in zip(h.names, values, strict=True) if x is holder.owner]
+        return [Name(f"{h.label}{name}", h.owner, name) for h, name in places]
+    if type(change.before) is not type(change.now) or not closures.is_value(change.now):
+        return None
+    return [Name(f"{holder.label}{change.name}", holder.owner, change.name)] if holder.kind in _NAMESPACES else []
+
+
+_NAMESPACES = ("variables", "attributes")
+
+
+def _holds_nothing(x: Any) -> bool:
+    """Return whether it does not matter if an object is another one of the same structure."""
+    return type(x) is tuple or (type(x) is types.FunctionType and not x.__closure__ and closures.has_cells_alone(x))
+
+
+class _OfFamily(Jitted):
+    """Jitted prototype of a family."""
+
+    def __init__(self, family: Family, jitted: Jitted) -> None:
+        super().__init__(family.traced, jitted.name, family.prototype, jitted.options)
+        self.family = family
+
+    def _new_state(self) -> CapturedState:
+        variables = frozenset([name.identity for name in self.family.variables.values()])
+        return CapturedState(Roots({"": self.family.prototype}, variables), self.name)
+
+    def _traced(self, call: Call) -> TracedCall:
+        self.family.follow(changed_variables(self.state) or ())
+        if not all(label in call.kwargs for label in (*self.family.labels, *self.family.variables)):
+            raise DepartedError(has_other_structure=True)  # so the call reads what is captured now
+        try:
+            traced = super()._traced(call)
+            self.family.require_valid(traced.trace)
+        except Exception as error:
+            raise DepartedError(self.family.refuse()) from error  # alone it works, or raises the error
+        return traced
+
+
+class Member:
+    """Function of a family."""
+
+    def __init__(self, function: Any, family: Family, reading: Reading) -> None:
+        self._function, self._family = function, family
+        self.jitted: Jitted = family.jitted  # which has the programs
+        self._first: Reading | None = reading  # for the call that it was made for
+        self._ids, self._repeats = list(map(id, reading.arrays)), 0
+
+    def of_call(self, kwargs: dict[str, Any]) -> tuple[Jitted, dict[str, Any]]:
+        """Return the jitted function that serves a call, and its keyword arguments."""
+        reading, self._first = self._first, None
+        if reading is None:
+            try:
+                reading = Reading(self._function, self._family.names)
+            except (InseparableError, RecursionError):
+                raise DepartedError from None
+            if not self._family.has(reading):
+                raise DepartedError(has_other_structure=True)
+            ids = list(map(id, reading.arrays))
+            self._ids, self._repeats = ids, self._repeats + 1 if ids == self._ids else 0
+            if self._repeats > _MOST_REPEATS:
+                raise DepartedError
+        return self.jitted, self._family.arguments(reading, kwargs)
+
+
+def _decides_on(graph: Graph, values: Iterable[Value]) -> bool:
+    checks = decisions_of(graph)
+    if not checks:
+        return False
+    dependent = linearize_transpose.dependent_values(graph.nodes, values)
+    return any(node not in graph.nodes or not dependent.isdisjoint(node.inputs) for node in checks)
+
+
+def _need_values(graph: Graph, numbers: Sequence[Value]) -> bool:
+    """Return whether numbers are in exponents, sizes, or ints of Python in arithmetic of ints, which has no bounds."""
+    dependent = linearize_transpose.dependent_values(graph.nodes, numbers)
+    users = [node for node in graph.nodes if not dependent.isdisjoint(node.inputs)]
+    inner = [part.op for node in users for g in subgraphs(node) for part in walk(g)]
+    if not {pow_op, size_token_op}.isdisjoint(inner):
+        return True
+    return any(_needs_values(node, dependent) for node in users) or bool(_on_ints(users, numbers))
+
+
+def _needs_values(node: Node, dependent: set[Value]) -> bool:
+    return node.op is size_token_op or (node.op is pow_op and node.inputs[1] in dependent)
+
+
+def _on_ints(users: Sequence[Node], numbers: Sequence[Value]) -> list[Node]:
+    """Return the nodes that compute with numbers that are ints, and give ints."""
+    are_ints = [n for n in users if n.outputs and n.outputs[0].meta.dtype.kind in _INTS]
+    ints = linearize_transpose.dependent_values(are_ints, [v for v in numbers if v.meta.dtype.kind in _INTS])
+    return [n for n in are_ints if n.op.name not in _OF_ONE_INT and not ints.isdisjoint(n.inputs)]
+
+
+_INTS = "iu"
+_OF_ONE_INT = {"convert", "broadcast_in_dim", "reshape"}  # ops that give the int that they get
+
+
+class Twin:
+    """Function of the same code and the same cells as another one, whose programs it uses."""
+
+    def __init__(self, function: Any, first: Jitted) -> None:
+        self._function, self.jitted = function, first
+        self._code = function.__code__
+        self._state: Any = first.state
+
+    def of_call(self, kwargs: dict[str, Any]) -> tuple[Jitted, dict[str, Any]]:
+        """Return the jitted function that serves a call, and its keyword arguments.
+
+        Raise DepartedError where the function is not like the other one any more, or what both read has changed: a
+        family takes that as arguments.
+        """
+        if self._function.__code__ is not self._code or not closures.has_cells_alone(self._function):
+            raise DepartedError
+        state: Any = self.jitted.state
+        if state is not self._state or not state.holds():
+            raise DepartedError(has_other_structure=True)
+        return self.jitted, kwargs
+
+
+def _is_twin(function: Any, first: Jitted) -> bool:
+    """Return whether a function is of the code, the module and the cells of one that has programs."""
+    other = first.origin[0]
+    state = first.state
+    has_programs = first.rebinding is None and state is not None and state.holds()
+    return has_programs and type(function) is type(other) is types.FunctionType and _are_of_same_cells(function, other)
+
+
+def _are_of_same_cells(f: types.FunctionType, g: types.FunctionType) -> bool:
+    if f.__code__ is not g.__code__ or f.__globals__ is not g.__globals__:
+        return False
+    cells = zip(f.__closure__ or (), g.__closure__ or (), strict=True)
+    return closures.has_cells_alone(f) and closures.has_cells_alone(g) and all(a is b for a, b in cells)
+
+
+def membership(jitted: Jitted) -> Member | Twin | None:
+    """Return how a function shares programs with others, None if it has its own: it is the first one, or no family."""
+    is_new = jitted.state is None and jitted.is_one_of_function
+    if is_new and closures.MEMO in getattr(jitted.origin[0], "__dict__", ()):
+        linear_map.use_programs_of_function(jitted)
+        is_new = False
+    member = _membership(jitted) if jitted.may_join() else None
+    if is_new and member is None:
+        linear_map.use_programs_of_function(jitted)
+    return member
+
+
+def _membership(jitted: Jitted) -> Member | Twin | None:
+    """Return how a function shares programs with others, None if it has its own: it is the first one, or no family.
+
+    A function that has programs already joins a family since what it reads has changed.
+    """
+    function, settings = jitted.origin
+    code = _code_key(function)
+    if code is None:
+        return None
+    variables = changed_variables(jitted.state)
+    if variables is None:
+        return None
+    with _LOCK:
+        seen = _SEEN.get((settings, code))
+        if seen is None:
+            seen = _first_seen(jitted, function)
+            _keep(_SEEN, (settings, code), seen, _MOST_CODES)
+        _SEEN.move_to_end((settings, code))
+        if jitted.state is None and seen.by() is jitted:
+            return None
+        first = seen.first
+        if first is not None and _is_twin(function, first):
+            return Twin(function, first)
+        try:
+            family, reading = _family(seen, jitted)
+        except (InseparableError, RecursionError):
+            return None
+    if variables:
+        family.follow(variables)
+    return Member(function, family, reading)
+
+
+def _family(seen: _Seen, jitted: Jitted) -> tuple[Family, Reading]:
+    """Return the family of a function, a new one if there is none; raise InseparableError if it has to stay alone."""
+    function = jitted.origin[0]
+    reading = Reading(function, seen.names)
+    kin = seen.kin.get(reading.structure)
+    if kin is None:
+        seen.require_lasting(reading)
+        seen.learn_names(function)
+        reading = Reading(function, seen.names)
+        before = seen.before
+        kin = _Kin(before[1] if before is not None and before[0] == reading.structure else None)
+        _keep(seen.kin, reading.structure, kin, _MOST_FAMILIES)
+    values = reading.values_of_numbers()
+    family = kin.families.get(tuple([x for i, x in enumerate(values) if i not in kin.varying]))
+    if family is None:
+        kin.begin(values)
+        family = Family(jitted, reading, kin)
+        _keep(kin.families, family.key, family, _MOST_FAMILIES)
+    if family.is_refused:
+        raise InseparableError
+    return family, reading
+
+
+def _keep(table: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+    """Enter a value, and remove the oldest ones beyond a number."""
+    table[key] = value
+    while len(table) > most:
+        table.popitem(last=False)
+
+
+def _code_key(function: Any) -> Any:
+    """Return the code of a function by which others like it are found, None for one that has none of its own."""
+    kind = type(function)
+    if kind is types.MethodType:
+        return _code_key(function.__func__)
+    if kind is functools.partial:
+        return _code_key(function.func)
+    if kind is not types.FunctionType or function.__globals__.get("__name__", "").partition(".")[0] in TRANSPARENT:
+        return None
+    return function.__code__, id(function.__globals__)
+
+
+def _first_seen(jitted: Jitted, function: Any) -> _Seen:
+    """Return what is known with the first function of a code, which is kept if it keeps nothing of a user alive."""
+    try:
+        reading = Reading(function, frozenset())
+        whole = Reading(function)
+    except (InseparableError, RecursionError):
+        return _Seen(jitted, None, None)
+    return _Seen(jitted, None if whole.holds_objects or whole.arrays or whole.has_instances else jitted, reading)
+
+
+def forget() -> None:
+    """Forget all functions that were seen: those made from now on share no programs with them."""
+    with _LOCK:
+        _SEEN.clear()
+
+
+def _transforms(jitted: Jitted) -> list[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
+    """Return what a jitted function was made by, with settings and keywords, from the innermost transform on."""
+    transform, (inner, *settings), keywords = jitted.recipe
+    before = _transforms(inner) if has_type(inner, Jitted) else []
+    return [*before, (transform, tuple(settings), keywords)]
