@@ -6,7 +6,7 @@ from anyshape.support.fork_lock import collection_paused
 
 with collection_paused():
     from anyshape import errors as errors
-    from anyshape import tracing
+    from anyshape import tracing as tracing
     from anyshape.backend.runtime.config import config as config
     from anyshape.errors import AnyshapeError as AnyshapeError
     from anyshape.ops.subgraph_call import paths_of_sizes
@@ -54,4 +54,4 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-del Any, collection_paused, paths_of_sizes, tracing  # no public names
+del Any, collection_paused, paths_of_sizes  # no public names

@@ -98,8 +98,7 @@ class Jitted:
                 return self._call_rebinding(self.rebinding, args, kwargs)
             member = self._shared
             if member is not None:
-                shared, others = member.of_call(kwargs)
-                return shared(*args, **others)
+                return self._call_shared(member, args, kwargs)
             result = self._cache.first_path(self, args, kwargs)
             return result if result is not NO_MATCH else self._call_other(args, kwargs)
         except rebound.NamesRebound as signal:
@@ -142,6 +141,16 @@ class Jitted:
             self._shared = member = caching.shared_programs().membership(self)
             return member is not None
         return False
+
+    def _call_shared(self, member: Any, args: tuple[Any, ...], kwargs: dict[str, Any]):
+        """Call the function that has the programs, and count whether it needed a trace for that."""
+        shared, others = member.of_call(kwargs)
+        cache = shared._cache
+        before = cache.traces
+        result = shared(*args, **others)
+        member.calls += 1
+        member.traces += cache.traces != before
+        return result
 
     def _leave(self, departure: DepartedError) -> None:
         """Have programs of its own from here on, unless it may join others again."""
@@ -392,6 +401,8 @@ class Jitted:
     def _used(self) -> Cache:
         """Cache that the latest call used: its own, or one that functions of the same code share."""
         member = self._shared
+        if member is None and self.is_one_of_function and self._cache.state is None:
+            caching.shared_programs().find_programs(self)
         return self._cache if member is None else member.jitted._cache
 
     def programs(self) -> list[traced_program.Program]:
@@ -399,8 +410,12 @@ class Jitted:
         return [e.program for e in self._used.entries()]
 
     def cache_info(self) -> CacheInfo:
-        """Return the numbers of traces, of calls that needed none, of programs kept and evicted, and the limit."""
-        return self._used.info()
+        """Return the numbers of traces, of calls that needed none, of programs kept and evicted, and the limit.
+
+        Traces and calls are of this function, programs those that it shares with functions of the same code.
+        """
+        member, info = self._shared, self._used.info()
+        return info if member is None else info._replace(traces=member.traces, hits=member.calls - member.traces)
 
     def explain(self) -> Explanation:
         """Explain the programs in the cache: sizes, conditions, why each was traced, and when another will be."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.runtime.config import config
 from anyshape.graph.ir.graph import Graph, Node, Value, decisions_of, subgraphs, walk
 from anyshape.graph.prover.user_stack import CAPTURED
 from anyshape.ops.control import callback_op
@@ -245,9 +246,12 @@ def _variables_of(change: Change, watch: Watch) -> list[Name] | None:
         spaces = [(h, values) for h, values in watch.readings() if h.kind in _NAMESPACES]
         places = [(h, n) for h, values in spaces for n, x in zip(h.names, values, strict=True) if x is holder.owner]
         return [Name(f"{h.label}{name}", h.owner, name) for h, name in places]
+    is_named = holder.kind in _NAMESPACES
+    if not (is_named or type(holder.owner) is types.CellType):
+        return None
     if type(change.before) is not type(change.now) or not closures.is_value(change.now):
         return None
-    return [Name(f"{holder.label}{change.name}", holder.owner, change.name)] if holder.kind in _NAMESPACES else []
+    return [Name(f"{holder.label}{change.name}", holder.owner, change.name)] if is_named else []
 
 
 _NAMESPACES = ("variables", "attributes")
@@ -281,7 +285,14 @@ class _OfFamily(Jitted):
         return traced
 
 
-class Member:
+class _Counted:
+    """Calls of one function that shares programs, and how many of them needed a trace."""
+
+    calls = 0
+    traces = 0
+
+
+class Member(_Counted):
     """Function of a family."""
 
     def __init__(self, function: Any, family: Family, reading: Reading) -> None:
@@ -340,7 +351,7 @@ _INTS = "iu"
 _OF_ONE_INT = {"convert", "broadcast_in_dim", "reshape"}  # ops that give the int that they get
 
 
-class Twin:
+class Twin(_Counted):
     """Function of the same code and the same cells as another one, whose programs it uses."""
 
     def __init__(self, function: Any, first: Jitted) -> None:
@@ -377,12 +388,17 @@ def _are_of_same_cells(f: types.FunctionType, g: types.FunctionType) -> bool:
     return closures.has_cells_alone(f) and closures.has_cells_alone(g) and all(a is b for a, b in cells)
 
 
+def find_programs(jitted: Jitted) -> bool:
+    """Use the programs of what was made before of the same function in the same way; return whether there is such."""
+    is_known = jitted.is_one_of_function and closures.MEMO in getattr(jitted.origin[0], "__dict__", ())
+    if is_known:
+        linear_map.use_programs_of_function(jitted)
+    return is_known
+
+
 def membership(jitted: Jitted) -> Member | Twin | None:
     """Return how a function shares programs with others, None if it has its own: it is the first one, or no family."""
-    is_new = jitted.state is None and jitted.is_one_of_function
-    if is_new and closures.MEMO in getattr(jitted.origin[0], "__dict__", ()):
-        linear_map.use_programs_of_function(jitted)
-        is_new = False
+    is_new = jitted.is_one_of_function and jitted.state is None and not find_programs(jitted)
     member = _membership(jitted) if jitted.may_join() else None
     if is_new and member is None:
         linear_map.use_programs_of_function(jitted)
@@ -398,6 +414,7 @@ def _membership(jitted: Jitted) -> Member | Twin | None:
     code = _code_key(function)
     if code is None:
         return None
+    settings = settings, config.optimize, config.compile, config.reassociate, config.num_threads
     variables = changed_variables(jitted.state)
     if variables is None:
         return None

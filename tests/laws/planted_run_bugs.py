@@ -422,7 +422,7 @@ RUN_BUGS = (
     Bug(
         "a Jacobian by columns is not transposed",
         "anyshape/transforms/vmap.py",
-        "transpose(t, (*range(1, rank), 0))",
+        "transpose(t, (*range(1, t.meta.rank), 0))",
         "t",
         ("tests/transforms/test_grad.py", "-k", "aux_is_returned"),
     ),

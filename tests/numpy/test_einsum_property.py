@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import anyshape
 from anyshape.errors import ArgumentError, DTypeError, SpecError
+from anyshape.transforms import sharing
 from tests.laws.sweep import check_same_outcome, is_error, outcome
 
 LABELS = "abcd"
@@ -73,6 +74,7 @@ def arrays(rng, operand_shapes, dtype):
 def check_values(made, dtype, seed):
     terms, broad, equation = made
     written = equation.partition("->")[0].split(",")
+    sharing.forget()  # of earlier examples
     jitted = anyshape.jit(lambda *xs: np.einsum(equation, *xs))
     rng, served = np.random.default_rng(seed), 0
     for n in (0, 1, 2, 5, None, None):
@@ -105,6 +107,7 @@ def check_derivatives(made, seed):
     """The tangent is a sum over operands, each replaced by its tangent in turn; vjp is the transpose."""
     terms, broad, equation = made
     written = equation.partition("->")[0].split(",")
+    sharing.forget()  # of earlier examples
     f = lambda *xs: np.einsum(equation, *xs)
     forward = anyshape.jit(lambda xs, ts: anyshape.jvp(f, tuple(xs), tuple(ts))[1])
     backward = anyshape.jit(lambda xs, w: anyshape.vjp(f, *xs)[1](w))

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anyshape
+from anyshape.transforms import sharing
 from tests.laws.sweep import check_same_outcome, is_error, outcome
 
 SIZES = (0, 1, 2, 5)
@@ -50,6 +51,7 @@ def array_of(shape):
 
 def check(function, calls):
     """Assert that the jitted function equals eager NumPy at every call, from one trace."""
+    sharing.forget()  # of earlier examples
     program, served = anyshape.jit(function), 0
     for args in calls:
         expected, got = outcome(function, *args), outcome(program, *args)

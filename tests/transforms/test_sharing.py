@@ -243,18 +243,22 @@ SHARED = [
 @pytest.mark.parametrize("kind", SHARED)
 def test_functions_of_one_code_are_traced_a_few_times(kind):
     make, values = KINDS[kind]
+    traces = []
     for value in 3 * values[:2]:
         f = grad(make(value))
         f(X)
-    assert f.cache_info().traces == 1 and f.cache_info().hits >= 3
+        traces.append(f.cache_info().traces)
+    assert traces == [1, 1, 0, 0, 0, 0]
 
 
 def test_one_program_serves_every_size():
+    traces = []
     for n in (2, 0, 1, 5, 3):
         f = value_and_grad(closure(np.arange(n) + 1.0))
         value, gradient = f(np.ones(n))
         assert value == n * (n + 1) / 2 and gradient.tolist() == [2.0 * (i + 1) for i in range(n)]
-    assert f.cache_info().traces == 1 and f.cache_info().hits == 3
+        traces.append(f.cache_info().traces)
+    assert traces == [1, 1, 0, 0, 0]
 
 
 def test_a_loop_over_batches_traces_twice():
@@ -266,7 +270,7 @@ def test_a_loop_over_batches_traces_twice():
             counts.append(f.cache_info().hits)
         return counts
 
-    assert run([X * i for i in range(5)]) == [0, 0, 1, 2, 3]
+    assert run([X * i for i in range(5)]) == [0, 0, 1, 1, 1]
 
 
 SCRIPT = """
@@ -290,7 +294,7 @@ def test_globals_of_a_script_may_change_at_each_step():
     exec(compile(SCRIPT, "a_script.py", "exec"), names)
     for result, expected in names["results"]:
         np.testing.assert_allclose(result, expected)
-    assert names["hits"][-2:] == [1, 2] or names["hits"][-2:] == [2, 3]
+    assert names["hits"][-2:] == [1, 1]
 
 
 def test_a_global_function_that_changes_is_noticed():

@@ -20,6 +20,7 @@ from anyshape.graph.prover.models import KnownModels, Model, truth
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.search_budget import Budget, OutOfBudgetError, SearchBudget, search
 from anyshape.graph.sizes import expr
+from anyshape.transforms import sharing
 from tests.graph.prover import random_claims
 from tests.graph.prover.random_claims import check_sound, condition, scope_of
 
@@ -223,6 +224,7 @@ def test_each_row_of_a_loop_costs_as_much_as_the_one_before(monkeypatch, make):
     programs = []
     for steps in (30, 60, 90):
         measured.append(0)
+        sharing.forget()  # functions of one code share programs
         function, *args = make(steps)
         jitted = anyshape.jit(function)
         jitted(*args)

@@ -14,6 +14,7 @@ import anyshape.numpy as anp
 from anyshape import jit
 from anyshape.backend.interpreter import evaluate
 from anyshape.backend.numpy import special
+from anyshape.transforms import sharing
 from tests.backend.compiler.codegen.tiling import tiled, untiled
 from tests.laws.random_programs import NAMES, TABLE, seeded_program
 from tests.laws.sweep import check_equal, is_error, outcome, rows
@@ -62,8 +63,10 @@ class Compared:
 
     def at(self, arrays, note=""):
         before = [x.copy() for x in arrays]
+        sharing.forget()  # functions of one code share a plan
         with untiled():
             plain = outcome(self.plain, *arrays)
+        sharing.forget()
         with tiled(self.tile, threads=self.threads):
             in_tiles = outcome(self.tiled, *arrays)
             again = outcome(self.tiled, *arrays)

@@ -13,10 +13,10 @@ import optree
 import pytest
 
 import anyshape
-from anyshape.backend.compiler.passes import pipeline
 from anyshape.backend.compiler.passes.fusion.row_parallel import RowAnalysis
 from anyshape.backend.compiler.plan import Group
 from anyshape.graph.shapes.array_type import ShapeGuardContext
+from anyshape.support.packages import fusing
 from tests.backend.compiler.codegen.tiling import tiled
 from tests.backend.compiler.test_peak_memory import SLACK, measured
 
@@ -56,14 +56,14 @@ def prices(p, x):
 def parts_of(function, sizes, monkeypatch):
     """Return the parts of the plan of value and gradient, and the analysis that partitions their rows."""
     partitions = []
-    fuse = pipeline.fuse
+    fuse = fusing.fuse
 
     def watched(steps, outputs, scope, runtime):
         parts = fuse(steps, outputs, scope, runtime)
         partitions.append((parts, RowAnalysis(ShapeGuardContext(scope, "fuse", rule="pass"))))
         return parts
 
-    monkeypatch.setattr(pipeline, "fuse", watched)
+    monkeypatch.setattr(fusing, "fuse", watched)
     tensor = lambda *shape: anyshape.ShapeDtypeStruct(shape and ", ".join(shape), np.float64)
     width, hidden = ("d", "h") if sizes == "named" else ("8", "16")
     shapes = dict.fromkeys(("s1", "s2", "b1", "b2"), (width,))
