@@ -143,11 +143,11 @@ def test_derivatives_for_hermitian_matrices():
 
 
 @pytest.mark.parametrize("order", [1, -1, np.inf, -np.inf, "fro", "nuc"])
-def test_conditions_of_all_orders(order):
+def test_conditions_of_all_orders(order, rng):
     condition = anyshape.jit(lambda x: np.linalg.cond(x, order))
     singular = [np.diag([1.0, 2.0, 0.0])] if order != "nuc" else []  # NumPy raises an error of its SVD there
-    for matrix in (RNG.normal(size=(3, 3)), RNG.normal(size=(2, 4, 4)), *singular):
+    for matrix in (rng.normal(size=(3, 3)), rng.normal(size=(2, 4, 4)), *singular):
         np.testing.assert_allclose(condition(matrix), np.linalg.cond(matrix, order), rtol=1e-12)
     if order != "nuc":
         assert np.isnan(condition(np.full((2, 2), np.nan)))
-    anyshape.check_grads(lambda x: np.linalg.cond(x, order), (RNG.normal(size=(3, 3)),), order=1)
+    anyshape.check_grads(lambda x: np.linalg.cond(x, order), (rng.normal(size=(3, 3)),), order=1)
