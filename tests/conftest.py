@@ -1,10 +1,8 @@
 """Configure all tests: each run verifies its metadata (Law 2); Hypothesis is bounded and repeatable."""
 
 import gc
-import inspect
 import itertools
 import os
-import sys
 
 os.environ["ANYSHAPE_CHECK"] = "1"  # before any program is compiled: the generated code holds the checks
 # Arrays of tests are small: "auto" would leave optimised plans untested. `tests/program/test_tiers.py` has both.
@@ -20,7 +18,7 @@ from anyshape.support.packages import sharing
 from anyshape.tracing import named_dims
 from tests.newer_releases import skip_what_needs_newer_releases
 
-SETTINGS = [name for name, kind in inspect.getmembers(type(config)) if isinstance(kind, property)]
+SETTINGS = [*type(config).__slots__, "traceback"]
 _SLOW_PARTS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile("default", deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_PARTS)
 settings.load_profile("default")
@@ -40,8 +38,7 @@ def _alone():
     A setting that is left behind fails the test: machine code left on made all later tests of a process slower.
     """
     named_dims._LABELS.clear()
-    if "anyshape.transforms.sharing" in sys.modules:
-        sharing.forget()
+    sharing.forget()
     before = _settings()
     with np.errstate(all="ignore"):
         yield

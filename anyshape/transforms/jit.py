@@ -99,7 +99,8 @@ def jit(
     jitted = Jitted(function, shown_name, None, checked, (jit, (function,), options))
     jitted.may_rebind = True
     if on_decision == "guard" and all(x is None for name, x in options.items() if name != "on_decision"):
-        jitted.origin = function, jit
+        inner = function.origin if isinstance(function, Jitted) else None
+        jitted.origin = (function, jit) if inner is None else (inner[0], (jit, inner[1]))
     return jitted
 
 

@@ -24,14 +24,14 @@ from anyshape.program.pytree_codegen import NO_MATCH
 from anyshape.support.fork_lock import Lock, restores_thread
 from anyshape.support.packages import less_memory, paths, rebound, sent_programs, traced_program
 from anyshape.tracing import pytrees
-from anyshape.tracing.captured.closures import DepartedError
+from anyshape.tracing.captured.closures import MEMO, DepartedError
 from anyshape.tracing.captured.containers import Roots
 from anyshape.tracing.captured.watch import CapturedState
 from anyshape.tracing.draws import drawing_later, refuse_draws
 from anyshape.tracing.trace import Leaves, Trace, active_builder, is_one_of_several, raise_first, trace_call
 from anyshape.transforms.arguments.options import Options, with_static
 from anyshape.transforms.caching import cache as caching
-from anyshape.transforms.caching.cache import Arguments, Cache, CacheEntry, Call, Key, ReasonList, TracedCall, leaf_key
+from anyshape.transforms.caching.cache import Arguments, Cache, CacheEntry, Call, Key, TracedCall, leaf_key
 from anyshape.transforms.function_pickle import StoredMethod, bind_method, is_packing, reduce_function
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ class Jitted:
         self._lock = Lock()
         # the innermost function that it was made of, and a key of how; None if it always has programs of its own
         self.origin: Any = None
-        self.is_one_of_function = False  # whether the function holds its programs, for others that are made of it
+        # what has it use programs that the function holds, for all that is made of it in the same way
+        self.use_programs: Callable[[Jitted], None] | None = None
         self._shared: Any = None  # what says which function has the programs
         self._joins = _MOST_JOINS
         self.with_slots: dict[int, Jitted] = {}  # traced with so many checkpoint slots, for calls beyond max_bytes
@@ -137,10 +138,21 @@ class Jitted:
     def _join(self) -> bool:
         """Share the programs of functions of the same code, if there are such; return whether it does."""
         self._joins -= 1
-        if self.origin is not None and self.rebinding is None:
-            self._shared = member = caching.shared_programs().membership(self)
-            return member is not None
-        return False
+        if self.origin is None or self.rebinding is not None:
+            return False
+        is_new = self._cache.state is None and not self._find_programs()
+        if self._cache.state is not None or not caching.is_first_of_code(self):
+            self._shared = caching.shared_programs().membership(self) if self.may_join() else None
+        if is_new and self._shared is None and self.use_programs is not None:
+            self.use_programs(self)
+        return self._shared is not None
+
+    def _find_programs(self) -> bool:
+        """Use programs that the function holds; return whether there are such."""
+        if self.use_programs is None or MEMO not in getattr(self.origin[0], "__dict__", ()):
+            return False
+        self.use_programs(self)
+        return True
 
     def _call_shared(self, member: Any, args: tuple[Any, ...], kwargs: dict[str, Any]):
         """Call the function that has the programs, and count whether it needed a trace for that."""
@@ -332,7 +344,7 @@ class Jitted:
         made_for = Arguments(call.key, leaves.arrays, call.static, names)
         static_state = made_for.static_state(state)
         reasons = self._cache.explain_miss(made_for)
-        _LOG.debug("%s: program %d is needed; %s", self.name, self._cache.added + 1, ReasonList(reasons))
+        _LOG.debug("%s: program %d is needed; %s", self.name, self._cache.added + 1, caching.ReasonList(reasons))
         with self._cache.tracing(state, static_state) as watches, drawing_later(watches):
             once = lambda: refuse_draws(self.name, traced, [thing for w in watches for thing in w.things])
             trace, scope = rebound.traced_once(watches, once, is_jit=self.may_rebind)
@@ -401,8 +413,8 @@ class Jitted:
     def _used(self) -> Cache:
         """Cache that the latest call used: its own, or one that functions of the same code share."""
         member = self._shared
-        if member is None and self.is_one_of_function and self._cache.state is None:
-            caching.shared_programs().find_programs(self)
+        if member is None and self._cache.state is None:
+            self._find_programs()
         return self._cache if member is None else member.jitted._cache
 
     def programs(self) -> list[traced_program.Program]:

@@ -358,7 +358,7 @@ def share_programs(jitted: Jitted, function: Callable[..., Any], transform: Call
         function, before = function.origin
         key = key, before
     jitted.origin = function, key
-    jitted.is_one_of_function = True
+    jitted.use_programs = use_programs_of_function
 
 
 def use_programs_of_function(jitted: Jitted) -> None:

@@ -7,9 +7,7 @@ close over as arguments.
 
 from __future__ import annotations
 
-import functools
 import types
-import weakref
 from collections import OrderedDict, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,14 +26,13 @@ from anyshape.support.packages import linearize_transpose
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured import closures
 from anyshape.tracing.captured.closures import Copy, DepartedError, InseparableError, Reading
-from anyshape.tracing.captured.code_origin import TRANSPARENT
+from anyshape.tracing.captured.code_origin import TRANSPARENT, package
 from anyshape.tracing.captured.containers import Roots
 from anyshape.tracing.captured.rebound import Name, together
 from anyshape.tracing.captured.watch import CapturedState, Change, Watch
 from anyshape.tracing.reachable import Walk
 from anyshape.tracing.trace import Trace
-from anyshape.transforms import linear_map
-from anyshape.transforms.caching.cache import Call, TracedCall
+from anyshape.transforms.caching.cache import FIRST, Call, TracedCall, key_of_code
 from anyshape.transforms.jitted import Jitted
 
 _MOST_CODES = 256  # whose functions are known
@@ -47,8 +44,8 @@ _MOST_REPEATS = 1000  # calls with the same arrays, after which programs of its 
 class _Seen:
     """Record of the functions of one code: the first one, and families by structure."""
 
-    def __init__(self, jitted: Jitted, first: Jitted | None, reading: Reading | None) -> None:
-        self.first, self.by = first, weakref.ref(jitted)
+    def __init__(self, first: Jitted | None, reading: Reading | None) -> None:
+        self.first = first
         # structure and numbers of the first one; these say nothing certain, as it may be gone
         self.before = None if reading is None else (reading.structure, reading.values_of_numbers())
         self.names: frozenset[str] | None = frozenset()  # of attributes that code of the families reads, None for all
@@ -242,16 +239,19 @@ def changed_variables(state: CapturedState | None) -> list[Name] | None:
 def _variables_of(change: Change, watch: Watch) -> list[Name] | None:
     """Return the variables that a change is of, none for the variable of a closure; None if it may be no argument."""
     holder = change.holder
-    if holder.kind in ("content", "shape"):  # of an array
-        spaces = [(h, values) for h, values in watch.readings() if h.kind in _NAMESPACES]
-        places = [(h, n) for h, values in spaces for n, x in zip(h.names, values, strict=True) if x is holder.owner]
-        return [Name(f"{h.label}{name}", h.owner, name) for h, name in places]
-    is_named = holder.kind in _NAMESPACES
-    if not (is_named or type(holder.owner) is types.CellType):
-        return None
-    if type(change.before) is not type(change.now) or not closures.is_value(change.now):
-        return None
-    return [Name(f"{holder.label}{change.name}", holder.owner, change.name)] if is_named else []
+    if holder.kind in ("content", "shape"):
+        return _variables_that_hold(holder.owner, watch)
+    is_value = type(change.before) is type(change.now) and closures.is_value(change.now)
+    if holder.kind in _NAMESPACES and is_value:
+        return [Name(f"{holder.label}{change.name}", holder.owner, change.name)]
+    return [] if type(holder.owner) is types.CellType and is_value else None
+
+
+def _variables_that_hold(array: Any, watch: Watch) -> list[Name]:
+    """Return the variables that stand for an array."""
+    spaces = [(holder, values) for holder, values in watch.readings() if holder.kind in _NAMESPACES]
+    places = [(h, name) for h, values in spaces for name, x in zip(h.names, values, strict=True) if x is array]
+    return [Name(f"{h.label}{name}", h.owner, name) for h, name in places]
 
 
 _NAMESPACES = ("variables", "attributes")
@@ -388,46 +388,29 @@ def _are_of_same_cells(f: types.FunctionType, g: types.FunctionType) -> bool:
     return closures.has_cells_alone(f) and closures.has_cells_alone(g) and all(a is b for a, b in cells)
 
 
-def find_programs(jitted: Jitted) -> bool:
-    """Use the programs of what was made before of the same function in the same way; return whether there is such."""
-    is_known = jitted.is_one_of_function and closures.MEMO in getattr(jitted.origin[0], "__dict__", ())
-    if is_known:
-        linear_map.use_programs_of_function(jitted)
-    return is_known
-
-
 def membership(jitted: Jitted) -> Member | Twin | None:
-    """Return how a function shares programs with others, None if it has its own: it is the first one, or no family."""
-    is_new = jitted.is_one_of_function and jitted.state is None and not find_programs(jitted)
-    member = _membership(jitted) if jitted.may_join() else None
-    if is_new and member is None:
-        linear_map.use_programs_of_function(jitted)
-    return member
-
-
-def _membership(jitted: Jitted) -> Member | Twin | None:
     """Return how a function shares programs with others, None if it has its own: it is the first one, or no family.
 
     A function that has programs already joins a family since what it reads has changed.
     """
-    function, settings = jitted.origin
-    code = _code_key(function)
-    if code is None:
+    function, code = jitted.origin[0], key_of_code(jitted)
+    if code is None or package(function) in TRANSPARENT:
         return None
-    settings = settings, config.optimize, config.compile, config.reassociate, config.num_threads
+    key = code, config.optimize, config.compile, config.reassociate, config.num_threads
     variables = changed_variables(jitted.state)
     if variables is None:
         return None
     with _LOCK:
-        seen = _SEEN.get((settings, code))
+        seen = _SEEN.get(key)
         if seen is None:
-            seen = _first_seen(jitted, function)
-            _keep(_SEEN, (settings, code), seen, _MOST_CODES)
-        _SEEN.move_to_end((settings, code))
-        if jitted.state is None and seen.by() is jitted:
-            return None
+            first = FIRST.get(code, lambda: None)()
+            if first is jitted and jitted.state is None:
+                return None  # another thread calls it for the first time
+            seen = _seen_first(first)
+            _keep(_SEEN, key, seen, _MOST_CODES)
+        _SEEN.move_to_end(key)
         first = seen.first
-        if first is not None and _is_twin(function, first):
+        if first is not None and first is not jitted and _is_twin(function, first):
             return Twin(function, first)
         try:
             family, reading = _family(seen, jitted)
@@ -468,32 +451,22 @@ def _keep(table: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None
         table.popitem(last=False)
 
 
-def _code_key(function: Any) -> Any:
-    """Return the code of a function by which others like it are found, None for one that has none of its own."""
-    kind = type(function)
-    if kind is types.MethodType:
-        return _code_key(function.__func__)
-    if kind is functools.partial:
-        return _code_key(function.func)
-    if kind is not types.FunctionType or function.__globals__.get("__name__", "").partition(".")[0] in TRANSPARENT:
-        return None
-    return function.__code__, id(function.__globals__)
-
-
-def _first_seen(jitted: Jitted, function: Any) -> _Seen:
+def _seen_first(first: Jitted | None) -> _Seen:
     """Return what is known with the first function of a code, which is kept if it keeps nothing of a user alive."""
+    if first is None:
+        return _Seen(None, None)
     try:
-        reading = Reading(function, frozenset())
-        whole = Reading(function)
+        reading, whole = Reading(first.origin[0], frozenset()), Reading(first.origin[0])
     except (InseparableError, RecursionError):
-        return _Seen(jitted, None, None)
-    return _Seen(jitted, None if whole.holds_objects or whole.arrays or whole.has_instances else jitted, reading)
+        return _Seen(None, None)
+    return _Seen(None if whole.holds_objects or whole.arrays or whole.has_instances else first, reading)
 
 
 def forget() -> None:
     """Forget all functions that were seen: those made from now on share no programs with them."""
     with _LOCK:
         _SEEN.clear()
+        FIRST.clear()
 
 
 def _transforms(jitted: Jitted) -> list[tuple[Any, tuple[Any, ...], dict[str, Any]]]:

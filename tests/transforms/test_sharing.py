@@ -188,6 +188,7 @@ KINDS = {
 }  # fmt: skip
 TRANSFORMS = {
     "jit": jit, "grad": grad, "value_and_grad": value_and_grad, "grad of jit": lambda f: grad(jit(f)),
+    "jit of grad": lambda f: jit(grad(f)),
     "vmap of grad": lambda f: (lambda x: vmap(grad(f))(np.stack([x, 2 * x]))),
     "jit of partial": lambda f: jit(functools.partial(f)),
 }  # fmt: skip

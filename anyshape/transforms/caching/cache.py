@@ -5,10 +5,13 @@ Explain a cache miss: the first guard that fails, or the arguments that differ.
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections import deque
+import weakref
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
     from anyshape.program.program import Program
 
 shared_programs: Provided = Provided()  # `membership` of functions of the same code
+FIRST: OrderedDict[Any, Callable[[], Any]] = OrderedDict()  # function of each code that was the first, while it lives
+_MOST_CODES = 256
 _MAX_CHARACTERS = 200  # of a value in an explanation
 _DISTANCES = {"structure": 1000, "rank": 2}  # 1 for other kinds of reasons
 
@@ -48,6 +53,30 @@ class Key(NamedTuple):
     leaves: tuple[tuple[Any, ...], ...]  # by `leaf_key`
     keys: tuple[Any, ...] = ()  # of dicts, if some are not texts: 1 and True are equal in `tree`
     order: pytrees.Order = pytrees.Order.KEYS  # of keys and keywords, as far as the function sees it
+
+
+def key_of_code(jitted: Any) -> Any:
+    """Return the key of what is made in one way of functions of one code; None for other callables."""
+    function, way = jitted.origin
+    while type(function) in (MethodType, functools.partial):
+        function = function.__func__ if type(function) is MethodType else function.func
+    if type(function) is not FunctionType:
+        return None
+    return function.__code__, id(function.__globals__), way
+
+
+def is_first_of_code(jitted: Any) -> bool:
+    """Return whether a jitted function is the first of its code, or has none; it is kept if that holds nothing."""
+    key = key_of_code(jitted)
+    if key is None or key in FIRST:
+        return key is None
+    function = jitted.origin[0]
+    is_plain = type(function) is FunctionType
+    holds_nothing = is_plain and function.__closure__ is function.__defaults__ is function.__kwdefaults__ is None
+    FIRST[key] = (lambda: jitted) if holds_nothing else weakref.ref(jitted)
+    while len(FIRST) > _MOST_CODES:
+        FIRST.popitem(last=False)
+    return True
 
 
 def distance(reasons: Sequence[Reason]) -> int:
