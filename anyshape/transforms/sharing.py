@@ -59,9 +59,8 @@ class _Seen:
             self._recent.append(reading.structure)
             raise InseparableError
 
-    def learn_names(self, function: Any) -> None:
+    def learn_names(self, walk: Walk) -> None:
         """Take in the attributes that code of another structure reads; families begin anew if these are more."""
-        walk = walk_of_prototype(function)
         if not walk.names.isdisjoint(_OF_FUNCTIONS):
             raise InseparableError  # which are not of the structure
         names = None if walk.reads_all or self.names is None else self.names | walk.names
@@ -73,7 +72,10 @@ class _Seen:
 class _Kin:
     """Families of functions that differ in arrays and numbers: `varying` says which numbers are arguments."""
 
-    def __init__(self, values: tuple[Any, ...] | None) -> None:
+    def __init__(self, walk: Walk, names: Collection[str] | None, values: tuple[Any, ...] | None) -> None:
+        paths = {id(x): label for label, x in walk.things if type(x) is np.ndarray}
+        self.labels = [paths.get(id(x), "") for x in Reading(walk.root, names).arrays]
+        self.spaces = {id(holder.owner) for holder in walk.holders}  # that a variable may be in
         self.varying: frozenset[int] = frozenset()
         self.fixed: frozenset[int] = frozenset()  # numbers that cannot be arguments
         self.last = values  # the numbers of the latest function that began a family
@@ -95,17 +97,22 @@ class _Kin:
         self.families.clear()
 
 
-def walk_of_prototype(function: Any) -> Walk:
-    """Return the walk of a function that is made again with empty arrays, and stands for all of its structure.
+def prototype_of(function: Any) -> tuple[Any, Reading]:
+    """Return a function made again with empty arrays, which stands for all of its structure, and the reading of it.
 
-    It keeps the objects that the structure names by identity. Raise InseparableError if the function reaches a part of
-    what it closes over by a global name too.
+    It keeps the objects that the structure names by identity.
     """
     whole = Reading(function, None, 4 * closures.MOST_PARTS)
-    prototype = Walk(Copy(whole, function, [np.empty(0) for _ in whole.arrays], {}).function)
-    if any(id(x) in whole.seen and not _holds_nothing(x) for _, x in prototype.things):
+    return Copy(whole, function, [np.empty(0) for _ in whole.arrays], {}).function, whole
+
+
+def walk_of_prototype(function: Any) -> Walk:
+    """Return the walk of a prototype; raise InseparableError if it reaches a part of the function by a global name."""
+    prototype, whole = prototype_of(function)
+    walk = Walk(prototype)
+    if any(id(x) in whole.seen and not _holds_nothing(x) for _, x in walk.things):
         raise InseparableError
-    return prototype
+    return walk
 
 
 _SEEN: OrderedDict[Any, _Seen] = OrderedDict()
@@ -116,16 +123,13 @@ class Family:
     """Functions of one structure, and their programs, which take what these close over as arguments."""
 
     def __init__(self, jitted: Jitted, reading: Reading, kin: _Kin) -> None:
-        function = jitted.origin[0]
-        walk = walk_of_prototype(function)
-        self.prototype: Any = walk.root
-        self._spaces = {id(holder.owner) for holder in walk.holders}  # that a variable may be in
+        self.prototype: Any = prototype_of(jitted.origin[0])[0]
+        self._spaces = kin.spaces
         self.names: Collection[str] | None = reading.names
         self.structure: tuple[Any, ...] = reading.structure
         self.kin, self.varying = kin, sorted(kin.varying)
         self.key = self.fixed_numbers(reading)
-        paths = {id(x): label for label, x in Walk(function).things}
-        labels = [f"{CAPTURED}{paths.get(id(x), '')}" for x in reading.arrays]
+        labels = [f"{CAPTURED}{label}" for label in kin.labels]
         labels += [f"{CAPTURED}{type(reading.numbers[i]).__name__}" for i in self.varying]
         self.labels: list[str] = [x if labels.count(x) == 1 else f"{x} ({i})" for i, x in enumerate(labels)]
         self.is_refused = False
@@ -428,10 +432,11 @@ def _family(seen: _Seen, jitted: Jitted) -> tuple[Family, Reading]:
     kin = seen.kin.get(reading.structure)
     if kin is None:
         seen.require_lasting(reading)
-        seen.learn_names(function)
+        walk = walk_of_prototype(function)
+        seen.learn_names(walk)
         reading = Reading(function, seen.names)
         before = seen.before
-        kin = _Kin(before[1] if before is not None and before[0] == reading.structure else None)
+        kin = _Kin(walk, seen.names, before[1] if before is not None and before[0] == reading.structure else None)
         _keep(seen.kin, reading.structure, kin, _MOST_FAMILIES)
     values = reading.values_of_numbers()
     family = kin.families.get(tuple([x for i, x in enumerate(values) if i not in kin.varying]))

@@ -8,6 +8,7 @@ import pytest
 import anyshape.numpy as anp
 from anyshape import grad, jit, vmap
 from anyshape.errors import SizeMismatchError
+from anyshape.transforms import sharing
 
 
 def fourth(np, x, y):
@@ -82,6 +83,7 @@ def outcome(function, *args):
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_a_function_may_catch_errors_of_sizes(function):
     for order in (SIZES, SIZES[::-1], SIZES[3:] + SIZES[:3]):
+        sharing.forget()  # of earlier orders
         compiled = jit(lambda x, y: function(anp, x, y))
         for n, m in itertools.chain(order, order):
             x, y = np.arange(1.0, n + 1), np.arange(2.0, m + 2)
