@@ -331,28 +331,40 @@ def _decides_on(graph: Graph, values: Iterable[Value]) -> bool:
 
 
 def _need_values(graph: Graph, numbers: Sequence[Value]) -> bool:
-    """Return whether numbers are in exponents, sizes, or ints of Python in arithmetic of ints, which has no bounds."""
+    """Return whether Python may give another answer for numbers than NumPy does for arrays of them.
+
+    It does so for numbers alone: a division by 0 is an error, a root of a negative number is complex, and ints have no
+    bounds. Exponents and sizes are known, and what a loop does with a number is not looked into.
+    """
+    alone, literals = set(numbers), set[Value]()
     dependent = linearize_transpose.dependent_values(graph.nodes, numbers)
-    users = [node for node in graph.nodes if not dependent.isdisjoint(node.inputs)]
-    inner = [part.op for node in users for g in subgraphs(node) for part in walk(g)]
-    if not {pow_op, size_token_op}.isdisjoint(inner):
-        return True
-    return any(_needs_values(node, dependent) for node in users) or bool(_on_ints(users, numbers))
+    for node in graph.nodes:
+        if not dependent.isdisjoint(node.inputs) and (_needs_values(node, dependent) or subgraphs(node)):
+            return True
+        if not alone.union(literals).issuperset(node.inputs):
+            continue
+        if alone.isdisjoint(node.inputs):
+            literals.update(node.outputs)
+        elif node.op.name in _allowed(node.outputs[0].meta.dtype):
+            alone.update(node.outputs)
+        else:
+            return True
+    return False
 
 
 def _needs_values(node: Node, dependent: set[Value]) -> bool:
     return node.op is size_token_op or (node.op is pow_op and node.inputs[1] in dependent)
 
 
-def _on_ints(users: Sequence[Node], numbers: Sequence[Value]) -> list[Node]:
-    """Return the nodes that compute with numbers that are ints, and give ints."""
-    are_ints = [n for n in users if n.outputs and n.outputs[0].meta.dtype.kind in _INTS]
-    ints = linearize_transpose.dependent_values(are_ints, [v for v in numbers if v.meta.dtype.kind in _INTS])
-    return [n for n in are_ints if n.op.name not in _OF_ONE_INT and not ints.isdisjoint(n.inputs)]
+def _allowed(dtype: np.dtype) -> set[str]:
+    """Return the ops on numbers alone in which Python and NumPy agree, by the dtype of their result."""
+    if dtype.kind not in "iu":
+        return _OF_FLOATS
+    return _OF_ONE_NUMBER if dtype == np.int64 else set()  # an int may not fit another dtype, which NumPy refuses
 
 
-_INTS = "iu"
-_OF_ONE_INT = {"convert", "broadcast_in_dim", "reshape"}  # ops that give the int that they get
+_OF_ONE_NUMBER = {"convert", "broadcast_in_dim", "reshape"}  # ops that give the number that they get
+_OF_FLOATS = _OF_ONE_NUMBER | {"add", "sub", "mul", "neg", "abs"}
 
 
 class Twin(_Counted):
