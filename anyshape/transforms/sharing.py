@@ -38,6 +38,7 @@ from anyshape.transforms.jitted import Jitted
 _MOST_CODES = 256  # whose functions are known
 _OF_FUNCTIONS = {"__annotations__", "__doc__", "__name__", "__qualname__"}
 _MOST_FAMILIES = 16  # of one code
+_MOST_THINGS = 4000  # that functions reach; beyond it, a walk for each structure takes longer than it saves
 _MOST_REPEATS = 1000  # calls with the same arrays, after which programs of its own pay for their trace
 
 
@@ -45,7 +46,7 @@ class _Seen:
     """Record of the functions of one code: the first one, and families by structure."""
 
     def __init__(self, first: Jitted | None, reading: Reading | None) -> None:
-        self.first = first
+        self.first, self.is_refused = first, False
         # structure and numbers of the first one; these say nothing certain, as it may be gone
         self.before = None if reading is None else (reading.structure, reading.values_of_numbers())
         self.names: frozenset[str] | None = frozenset()  # of attributes that code of the families reads, None for all
@@ -440,11 +441,14 @@ def membership(jitted: Jitted) -> Member | Twin | None:
 def _family(seen: _Seen, jitted: Jitted) -> tuple[Family, Reading]:
     """Return the family of a function, a new one if there is none; raise InseparableError if it has to stay alone."""
     function = jitted.origin[0]
+    if seen.is_refused:
+        raise InseparableError
     reading = Reading(function, seen.names)
     kin = seen.kin.get(reading.structure)
     if kin is None:
         seen.require_lasting(reading)
         walk = walk_of_prototype(function)
+        seen.is_refused = len(walk.things) > _MOST_THINGS
         seen.learn_names(walk)
         reading = Reading(function, seen.names)
         before = seen.before
