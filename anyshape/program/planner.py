@@ -392,10 +392,13 @@ def refuse_layouts(trace: Trace, arrays: Sequence[Any]) -> None:
         raise ArgumentError(trace.graph.name, (trace.labels or trace.paths)[i], problem, advice)
 
 
-def writing_back(run: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
+def writing_back(
+    run: Callable[..., Any], trace: Trace, captured: Callable[[], Sequence[tuple[str, Any]]]
+) -> Callable[..., Any]:
     """Return a run of a trace that gives the results alone, and writes to the arguments.
 
-    Raise ArgumentError for arguments that Python could not write to so that only they change.
+    Raise ArgumentError for arguments that Python could not write to so that only they change: for `captured` arrays,
+    which have paths, too. The trace has read these already.
     """
     if not trace.written:
         return run
@@ -404,7 +407,7 @@ def writing_back(run: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
     def writing(*arrays):
         if (outputs := run(*arrays)) is GUARD_FAILED:
             return outputs
-        _check(trace, arrays)
+        _check(trace, arrays, captured())
         for position, value in zip(written, outputs[count:], strict=True):
             np.copyto(arrays[position], value)
         results = [*outputs[:count]]
@@ -453,10 +456,12 @@ def written_inside(trace: Trace, leaves: Sequence[Any], outputs: Sequence[Any]) 
     return results
 
 
-def _check(trace: Trace, arrays: Sequence[Any]) -> None:
+def _check(trace: Trace, arrays: Sequence[Any], captured: Sequence[tuple[str, Any]]) -> None:
     """Raise ArgumentError where a write cannot be done, or would change another array that the program reads."""
     names = trace.labels or trace.paths
     name = trace.graph.name
+    constants = [("an array that the function closes over", y) for _, y in trace.graph.constants]
+    held = [*captured, *constants]
     for i in trace.written:
         x = arrays[i]
         flags = x.flags
@@ -466,8 +471,7 @@ def _check(trace: Trace, arrays: Sequence[Any]) -> None:
             problem = f"has elements that share memory, and {name} writes to it"
             raise ArgumentError(name, names[i], problem, _advice(names[i]))
         others = [(names[j], y) for j, y in enumerate(arrays[: len(names)]) if j != i]
-        captured = [("an array that the function closes over", y) for _, y in trace.graph.constants]
-        for other, y in itertools.chain(others, captured):
+        for other, y in itertools.chain(others, held):
             if np.may_share_memory(x, y) and _shares(x, y):
                 problem = f"shares memory with {other}, and {name} writes to it"
                 raise ArgumentError(name, names[i], problem, f"pass {names[i]}.copy(), and read the result there")

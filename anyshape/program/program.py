@@ -59,6 +59,7 @@ class Program:
         """Compile a trace, with the planner of another program of it if there is one; runs record times in `timers`."""
         self.trace, self.max_bytes, self.optimize = trace, max_bytes, optimize
         self.compile = compile
+        self.states: Sequence[Any] = ()  # captured, of the function that was traced
         compile_mode = config.compile if compile is None else compile
         mode, why = mode_of(config.optimize if optimize is None else optimize, max_bytes, timers)
         last = Tier.FIRST if mode == "off" else Tier.OPTIMISED
@@ -91,7 +92,11 @@ class Program:
 
     def _with_effects(self, run: Run) -> Run:
         """Return a run that writes to arguments where it succeeds, and restores generators where it fails."""
-        return outcome.restoring_generators(ending(writing_back(run, self.trace), self.trace), self.trace.graph)
+        run = ending(writing_back(run, self.trace, self._captured), self.trace)
+        return outcome.restoring_generators(run, self.trace.graph)
+
+    def _captured(self) -> list[tuple[str, Any]]:
+        return [pair for state in self.states for pair in state.arrays()]
 
     # -- tiers
 
@@ -475,7 +480,7 @@ class Program:
 
 
 _ATTRIBUTES = {"trace", "max_bytes", "optimize", "compile", "planner", "graph", "specializer", "tiers", "run"}
-_ATTRIBUTES |= {"_compile", "_optimised"}
+_ATTRIBUTES |= {"_compile", "_optimised", "states"}
 
 
 def _is_name(text: str) -> bool:

@@ -151,9 +151,57 @@ def test_arguments_that_share_memory_are_refused():
 def test_an_array_that_the_function_closes_over_is_no_argument_to_write_to():
     held = np.zeros(3)
     compiled = jit(lambda x: x.__setitem__(0, 1.0) or x + held)
-    with pytest.raises(ArgumentError, match="an array that the function closes over"):
+    with pytest.raises(ArgumentError, match="shares memory with held"):
         compiled(held)
     agrees(compiled, np.ones(3))
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+@pytest.mark.parametrize(
+    "read", [lambda x: np.sum(x), lambda x: float(x[0]), lambda x: x.tolist()], ids=["traced", "number", "list"]
+)
+def test_what_a_trace_has_read_of_a_captured_array_is_refused_as_an_argument_to_write_to(read, is_new):
+    held = {"array": np.arange(4.0)}
+
+    def writes(x):
+        x[0] = 5.0
+        return read(held["array"])
+
+    compiled = jit(writes)
+    if not is_new:
+        agrees(compiled, np.ones(4))
+    for x in (held["array"], held["array"][:2], held["array"][::-1]):
+        with pytest.raises(
+            ArgumentError, match=r"x shares memory with held\['array'\], and writes writes to it\n  pass x"
+        ):
+            compiled(x)
+    assert held["array"].tolist() == [0, 1, 2, 3]
+    held["array"] = np.zeros(4)
+    agrees(compiled, np.ones(4))
+    with pytest.raises(ArgumentError, match="shares memory"):
+        compiled(held["array"])
+
+
+def test_a_captured_buffer_is_no_argument_to_write_to_and_may_change_its_size_later():
+    held = bytearray(3)
+    compiled = jit(lambda x: x.__setitem__(0, 5) or x.sum() + held[0])
+    with pytest.raises(ArgumentError, match="x shares memory with held"):
+        compiled(np.frombuffer(held, np.uint8))
+    held.append(1)
+    assert compiled(np.zeros(3, np.uint8)) == 5
+
+
+def test_a_method_writes_to_an_array_of_its_object_that_it_does_not_name():
+    class Model:
+        def __init__(self):
+            self.state, self.rate = np.ones(3), 2.0
+
+        def step(self, x):
+            x[0] = 5.0
+            return x * self.rate
+
+    model = Model()
+    assert jit(model.step)(model.state).tolist() == [10, 2, 2] and model.state.tolist() == [5, 1, 1]
 
 
 def test_functions_in_a_trace_write_to_its_arrays():

@@ -336,11 +336,12 @@ def open_proxy(walk: Visitor, label: str, proxy: Any) -> None:
 _CTYPES: Any = ctypes.c_double.__mro__[-2]  # the base of all its data
 _CONTAINERS = (list, tuple, collections.deque, set, frozenset)
 _VIEWS: tuple[type, ...] = (types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
+BUFFERS: tuple[type, ...] = (bytearray, array.array, memoryview, mmap.mmap, _CTYPES)
 OPENERS: tuple[tuple[Any, Callable[[Visitor, str, Any], None]], ...] = (
     (types.CellType, open_cell),
     (np.ndarray, open_array),
     (np.void, open_void),
-    ((bytearray, array.array, memoryview, mmap.mmap, _CTYPES), open_buffer),
+    (BUFFERS, open_buffer),
     (weakref.ref, open_weak_reference),
     (weakref.ProxyTypes, open_proxy),
     (ContextVar, open_context_variable),

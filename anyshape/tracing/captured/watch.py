@@ -29,7 +29,16 @@ from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import traced_generators
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import Line, changing_line, naming_line
-from anyshape.tracing.captured.containers import UNBOUND, Holder, Roots, Unwatched, dict_of, of_class, read_holder
+from anyshape.tracing.captured.containers import (
+    BUFFERS,
+    UNBOUND,
+    Holder,
+    Roots,
+    Unwatched,
+    dict_of,
+    of_class,
+    read_holder,
+)
 from anyshape.tracing.reachable import Walk
 
 _INLINE = 8  # things of one kind that are compared by a term each; more are compared in bulk
@@ -83,6 +92,11 @@ class Watch:
     def things(self) -> Sequence[tuple[str, Any]]:
         """Objects that are reached, each with its path."""
         return self._things
+
+    @functools.cached_property
+    def arrays(self) -> Sequence[tuple[str, Any]]:
+        """Arrays and buffers that are reached, each with its path."""
+        return [(label, x) for label, x in self._things if has_type(x, (np.ndarray, *BUFFERS))]
 
     def readings(self) -> Iterator[tuple[Holder, Sequence[Any]]]:
         """Yield each holder with what it held."""
@@ -410,6 +424,12 @@ def _is_joined(owner) -> bool:
         return False
 
 
+def _bytes_of(buffer) -> np.ndarray:
+    """Return an array of the bytes of a buffer, or no bytes where these do not lie side by side."""
+    view = memoryview(buffer)
+    return np.frombuffer(view if view.c_contiguous and view.nbytes else b"", np.uint8)
+
+
 def _parts(holder: Holder) -> list[Any]:
     """Return what to iterate over for the members of a container, or for the values of a namespace."""
     owner = holder.owner
@@ -509,6 +529,14 @@ class CapturedState:
     def labels(self) -> list[str]:
         """Return the paths of what is watched."""
         return [] if self.watch is None else self.watch.labels()
+
+    def arrays(self) -> Sequence[tuple[str, np.ndarray]]:
+        """Return the arrays that the function reaches, each with its path; a buffer is an array of its bytes.
+
+        No such array may be kept: its buffer could not change its size meanwhile.
+        """
+        arrays = () if self.watch is None else self.watch.arrays
+        return [(label, x if has_type(x, np.ndarray) else _bytes_of(x)) for label, x in arrays]
 
     def unwatched(self) -> Sequence[Unwatched]:
         """Return what the function reaches and changes unnoticed."""

@@ -312,6 +312,7 @@ class CacheEntry:
         static_state: CapturedState | None = None,
     ) -> None:
         self.static_state, self.program, self.state = static_state, program, state
+        program.states = self.states
         self.path: tuple[Any, ...] = tuple([dict(node.params)["answer"] for node in decisions_of(program.trace.graph)])
         self.detours: Any = None  # to other paths that share a beginning with this one
         self.calls: int = 0  # which took this path, if it has decisions
@@ -603,6 +604,7 @@ class Cache:
         if entry is not None:
             self.stale.remove(entry)
             entry.reasons, entry.static_state = tuple(reasons), static_state
+            entry.program.states = entry.states
             evicted = [e for e in self.evicted if e.number != entry.number]
             self.evicted = deque(evicted, maxlen=_MAX_REMEMBERED)
             self._keep(entry)

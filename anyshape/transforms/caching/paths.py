@@ -40,6 +40,7 @@ from anyshape.ops.control import decide_op
 from anyshape.program.planner import ending, writing_back
 from anyshape.program.pytree_codegen import maker
 from anyshape.support.lazy_dataclass import NamedTuple, replace
+from anyshape.tracing.captured.watch import CapturedState
 from anyshape.tracing.decisions import path_left
 from anyshape.tracing.trace import DisplayNames, Trace, show_call, show_tree
 from anyshape.transforms.caching.cache import Cache, CacheEntry, Call, Key, broken_claims, describe_number, shorten
@@ -115,17 +116,19 @@ def _next(
 def _on_new_path(function, call: Call, entry: CacheEntry):
     """Trace the path of a call that is on no known one, and run it."""
     if path_left(entry.program.trace.graph, call.arrays) is None:  # the plan and NumPy differ by rounding
-        return evaluated(entry.program.trace, call.arrays)
+        return evaluated(entry.program.trace, call.arrays, entry.states)
     cache = function._cache
     with function._lock:
         if _count(cache, call.key) >= config.max_paths:
             _say_full(function)
-            return evaluated(function._traced(call)[0], call.arrays)
+            traced = function._traced(call)
+            states = [s for s in (cache.state, traced.static_state) if s is not None]
+            return evaluated(traced.trace, call.arrays, states)
         new, _ = function._entry_for(call, on_path=True)
     try:
         outputs = _run(new, call.arrays)
     except PathLeft:
-        return evaluated(new.program.trace, call.arrays)
+        return evaluated(new.program.trace, call.arrays, new.states)
     return new.result(outputs)
 
 
@@ -142,10 +145,11 @@ def on_path(cache: Cache, call: Call, entry: CacheEntry) -> CacheEntry | None:
         tried.append(entry)
 
 
-def evaluated(trace: Trace, arrays: Sequence[Any]) -> Any:
+def evaluated(trace: Trace, arrays: Sequence[Any], states: Sequence[CapturedState]) -> Any:
     """Return the result of a trace by the naive evaluator."""
+    captured = lambda: [pair for state in states for pair in state.arrays()]
     try:
-        run = ending(writing_back(lambda *xs: evaluate(trace.graph, xs), trace), trace)
+        run = ending(writing_back(lambda *xs: evaluate(trace.graph, xs), trace, captured), trace)
         outputs = restoring_generators(run, trace.graph)(*arrays)
     except PathLeft as left:
         problem = "the function gives another answer at each evaluation, so it is not pure"
