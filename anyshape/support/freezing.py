@@ -5,6 +5,7 @@ may differ.
 """
 
 import datetime
+import enum
 import functools
 import sys
 import types
@@ -55,8 +56,8 @@ class Frozen:
         return repr(self.value)
 
 
-class _Identity:
-    """Object that is compared by identity, as it does not hash."""
+class Identity:
+    """Object that is compared by identity."""
 
     __slots__ = ("value",)
 
@@ -64,10 +65,28 @@ class _Identity:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and self.value is other.value
+        return isinstance(other, Identity) and self.value is other.value
 
     def __hash__(self) -> int:
         return id(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def frozen_setting(x: Any) -> Frozen | Identity:
+    """Return an argument that is static by its type as part of a key: an object by identity.
+
+    Its own `==` may leave out what a program depends on.
+    """
+    equal: Any = type(x).__eq__
+    is_own = type(equal) is types.FunctionType and not isinstance(x, enum.Enum)
+    return Identity(x) if is_own else Frozen(x)
+
+
+def is_frozen_setting(key: Any) -> bool:
+    """Return whether a key is one of `frozen_setting`."""
+    return isinstance(key, (Frozen, Identity))
 
 
 # Values of these classes equal nothing of another class; nor do objects that are compared by identity.
@@ -108,7 +127,7 @@ def _hashable(x):
     try:
         hash(x)
     except TypeError:
-        return _Identity(x)
+        return Identity(x)
     return x
 
 
@@ -133,7 +152,7 @@ def _of_scalar(x) -> tuple[Any, ...]:
 
 def _of_array(x: np.ndarray):
     if x.dtype.hasobject or x.nbytes > _SMALL:
-        return _Identity(x)
+        return Identity(x)
     return x.dtype, x.shape, x.tobytes()
 
 

@@ -34,7 +34,7 @@ from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.signature.dim_equations import identifier
 from anyshape.numpy.operands.promotion import NUMERIC, plain_array
 from anyshape.numpy.sizes.shape_tuple import Sizes
-from anyshape.support.freezing import Frozen, freeze
+from anyshape.support.freezing import Frozen, freeze, frozen_setting
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import traced_generators
 from anyshape.support.true_types import has_type
@@ -42,7 +42,7 @@ from anyshape.support.true_types import has_type
 NAMESPACE = "anyshape"
 _register: Any = optree.register_pytree_node  # whose types ask that nodes be collections
 _SETTING_TYPES = (str, bytes, enum.Enum, np.dtype, range, slice, types.EllipsisType)
-_NO_SETTINGS = (Traced, SymbolicSize, np.ndarray)
+NO_SETTINGS = (Traced, SymbolicSize, np.ndarray)
 _BUILTIN = (
     *(Traced, SymbolicSize, np.ndarray, np.generic, BaseException, type),
     *(tuple, list, dict, set, frozenset, str, bytes, int, float, complex, enum.Enum),
@@ -75,16 +75,17 @@ def _wrapper(kind) -> type | None:
     return None if type(kind).__hash__ is None else _known_wrapper(kind)
 
 
-def _node_class(kind: type) -> type | None:
+def node_class(kind: type) -> type | None:
+    """Return the class of nodes for leaves of a class."""
     if issubclass(kind, _SETTING_TYPES):
         return Setting
     if is_fields(kind):
         return Fields
     called = any("__call__" in vars(base) for base in kind.__mro__)
-    return Setting if called and not issubclass(kind, (*_NO_SETTINGS, np.random.BitGenerator)) else None
+    return Setting if called and not issubclass(kind, (*NO_SETTINGS, np.random.BitGenerator)) else None
 
 
-_known_wrapper: Callable[[Any], type | None] = functools.lru_cache(maxsize=4096)(_node_class)
+_known_wrapper: Callable[[Any], type | None] = functools.lru_cache(maxsize=4096)(node_class)
 
 
 def is_fields(kind: type) -> bool:
@@ -144,10 +145,12 @@ def has_settings(structure: Any) -> bool:
     return next(settings_of(structure), structure) is not structure
 
 
-def settings_by_path(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings inside of arguments by their path: `args[0]['kind']`."""
+def settings_by_path(arguments: Any) -> dict[str, Any]:
+    """Return the settings and objects in the structure of (args, kwargs) by their path: `args[0]['kind']`."""
     is_one = lambda x: isinstance(x, Setting)
-    entries = optree.tree_flatten_with_accessor(wrapped((args, kwargs)), is_leaf=is_one, namespace=NAMESPACE)
+    leaves, structure = flatten(unflatten(arguments, range(arguments.num_leaves)))
+    tree = unflatten(structure, [x if type(x) is int else Setting(x) for x in leaves])
+    entries = optree.tree_flatten_with_accessor(wrapped(tree), is_leaf=is_one, namespace=NAMESPACE)
     return {argument_path(a): x.value for a, x in zip(entries[0], entries[1], strict=True) if isinstance(x, Setting)}
 
 
@@ -204,7 +207,7 @@ def made_of_fields(layout: Layout, values: Iterable[Any]) -> Any:
     return x
 
 
-register_class(Setting, lambda s: ((), Frozen(s.value)), lambda frozen, _: frozen.value)
+register_class(Setting, lambda s: ((), frozen_setting(s.value)), lambda frozen, _: frozen.value)
 _register(
     Fields,
     lambda node: _flatten_prefix(node.value) if node.is_prefix else flatten_fields(node.value),
@@ -652,7 +655,7 @@ def foreign_array(x: Any, path: str, function: str) -> np.ndarray | None:
     Memory is shared where the library allows it. It is read-only, as a write to a copy would be lost for the caller.
     Raise ArgumentError where the library refuses, as PyTorch does for tensors that require gradients.
     """
-    if has_type(x, _TEXTS) or not _may_be_array(x):
+    if has_type(x, _TEXTS) or not may_be_array(x):
         return None
     name = type(x).__name__
     if type(x).__module__.partition(".")[0] == "dask":
@@ -725,7 +728,8 @@ def advice_for(x: Any) -> str:
     return "pass arrays and numbers, and close over the rest"
 
 
-def _may_be_array(x) -> bool:
+def may_be_array(x: Any) -> bool:
+    """Return whether NumPy may make an array of an object by one of the protocols."""
     return _has_array(x) or hasattr(type(x), "__dlpack__")
 
 

@@ -48,6 +48,7 @@ class Walk:
         self.reads_all = False
         roots = function if isinstance(function, holders.Roots) else holders.Roots({"": function})
         self._without = roots.without
+        self._in_full: set[int] = set()  # ids of things that are compared by content
         self._home = code_origin.package(next(iter(roots.values())))
         self.seen: set[int] = set()
         self.root, self._opened = function, -1
@@ -58,6 +59,8 @@ class Walk:
         self._texts: set[str] = set()
         for label, value in roots.items():
             self.visit("self" if not label and isinstance(value, types.MethodType) else label, value)
+            if label in roots.in_full:
+                self._in_full.add(id(value))
         while self._opened + 1 < len(self.things):
             self._opened += 1
             self._open(*self.things[self._opened])
@@ -68,8 +71,17 @@ class Walk:
 
     # -- the walk
 
-    def visit(self, label: str, value: Any) -> None:
-        """Queue an object, unless it is known or cannot change."""
+    @property
+    def is_in_full(self) -> bool:
+        """True if the thing that is opened is compared by content, whatever its size."""
+        return self._opened >= 0 and self._is_in_full(self._opened)
+
+    def _is_in_full(self, number: int) -> bool:
+        thing = self.things[number][1]
+        return id(thing) in self._in_full and not isinstance(thing, _OF_CODE)
+
+    def visit(self, label: str, value: Any, of: int | None = None) -> None:
+        """Queue an object that another one holds, by default the one that is opened, unless it cannot change."""
         kind = type(value)
         if code_origin.is_atom(kind) or id(value) in self.seen or code_origin.is_scalar(value):
             if kind is str and value.isidentifier():
@@ -80,6 +92,9 @@ class Walk:
             return
         self.seen.add(id(value))
         self.things.append((label, value))  # the reference keeps the id valid
+        of = self._opened if of is None else of
+        if self._in_full and of >= 0 and self._is_in_full(of):
+            self._in_full.add(id(value))
 
     def _refuse_more(self, label: str) -> None:
         if not self.is_full:
@@ -166,6 +181,8 @@ class Walk:
         for name, value in space.items():
             if not isinstance(name, str) or (space.is_class and name in code_origin.OF_CLASSES):
                 continue
+            if name in space.hidden:
+                continue
             if whole or name in self.names or (space.is_class and code_origin.is_special(name, value)):
                 self._enter(space, name)
             else:
@@ -177,7 +194,7 @@ class Walk:
         if (value := space.entries.get(name, holders.UNBOUND)) is not holders.UNBOUND:
             space.names.append(name)
             if not space.binding_only:
-                self.visit(f"{space.prefix}{name}", value)
+                self.visit(f"{space.prefix}{name}", value, space.of)
 
     # -- functions
 
@@ -353,7 +370,11 @@ class Walk:
             if holders.reads_plainly(value):
                 self.hold("fields", label, value, "__dict__")
             shadowed = whole or self._origin(kind.__module__) == "user"
-            self.add_space(holders.Namespace(prefix, entries, is_whole=whole, shadowed=shadowed, is_object=True))
+            space = holders.Namespace(prefix, entries, is_whole=whole, shadowed=shadowed, is_object=True)
+            hidden = holders.caches_of(value, entries) if self.is_in_full else frozenset[str]()
+            if hidden and holders.hold_content(self, label, value, holders.content_beside_attributes):
+                space.hidden = hidden
+            self.add_space(space)
         for name, slot in [(n, s) for n, s in slots.items() if (id(value), n) not in self._without]:
             self._open_slot(f"{prefix}{name}", value, slot)
 
@@ -380,7 +401,7 @@ class Walk:
             return
         if hasattr(kind, "__next__"):
             self.unwatched.append(holders.Unwatched(label, f"{_article(kind.__name__)} {_ITERATING} as an argument"))
-        elif kind is not object:
+        elif kind is not object and not (self.is_in_full and holders.hold_content(self, label, value)):
             self.unwatched.append(
                 holders.Unwatched(label, f"what an object of {kind.__module__}.{kind.__name__} keeps")
             )
@@ -391,6 +412,7 @@ class Walk:
             self.open_object(label, value)
 
 
+_OF_CODE = (types.FunctionType, types.ModuleType, types.CellType, type)
 _OF_FUNCTIONS = ("__annotations__", "__doc__", "__name__", "__qualname__")
 _SHOWN: tuple[type, ...] = (list, tuple, dict, set, frozenset, collections.deque, BaseException)
 _SHOWN += (np.ndarray, np.generic, *code_origin.ATOMS)  # classes whose memory is watched, beside the attributes

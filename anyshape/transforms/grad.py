@@ -17,7 +17,7 @@ from anyshape.ops.creation import full
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import argument_containers, graph_jvp, linearize_transpose
 from anyshape.support.true_types import has_type
-from anyshape.tracing import pytrees
+from anyshape.tracing import object_arguments, pytrees
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.trace import active_builder, as_value, is_inexact, trace_inner
 from anyshape.transforms.arguments.options import Declared
@@ -158,6 +158,7 @@ def choose_arguments(name: str, function: Callable[..., Any], argnums: Argnums, 
 
     for x in leaves:
         if not pytrees.is_array(x):
+            object_arguments.require_numbers(x, path_of(x, leaves), name)
             advice = "leave it out of argnums, or register its class as a tree of arrays"
             raise ArgumentError(name, path_of(x, leaves), f"is of type {type(x).__name__}, not an array", advice)
     operands = [as_value(x) for x in leaves]
@@ -302,7 +303,7 @@ _JVP_SIGNATURE = inspect.signature(lambda primals, tangents: None)  # of what is
 def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def transformed(primals, tangents):
         builder = active_builder()
-        xs, tree = _operands(primals)
+        xs, tree = _operands(name, "primals", primals)
         run = lambda handles: (argument_containers.keeping(function)(*pytrees.unflatten(tree, handles)), None)
         inner = trace_inner(builder, run, name, xs, at_like=True, writes=True)
         inner.require_unwritten(xs, name)
@@ -316,8 +317,14 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return transformed
 
 
-def _operands(primals) -> tuple[list[Any], Any]:
+def _operands(name: str, argument: str, primals, names: Sequence[str] = ()) -> tuple[list[Any], Any]:
+    """Return the leaves of primals as values, and their tree; raise ArgumentError for an object."""
     leaves, tree = pytrees.flatten(primals)
+    for i, x in enumerate(leaves):
+        if object_arguments.is_object(x):
+            path = pytrees.leaf_paths(primals, {})[i]
+            path = pytrees.named(path, names) if names else path.replace("args", argument, 1)
+            raise ArgumentError(name, path, f"is of type {type(x).__name__}, not an array", pytrees.advice_for(x))
     return [as_value(x) for x in leaves], tree
 
 
@@ -409,7 +416,7 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
 
     def transformed(*primals):
         builder = active_builder()
-        xs, tree = _operands(primals)
+        xs, tree = _operands(name, "args", primals, pytrees.parameter_names(function))
         wrt = [i for i, x in enumerate(xs) if is_inexact(x.dtype)]
         if linear:
             xs = [primal_of_linear(builder, x) if is_inexact(x.dtype) else x for x in xs]

@@ -23,7 +23,7 @@ from anyshape.inspect.explanation import CacheInfo, Explanation
 from anyshape.program.pytree_codegen import NO_MATCH
 from anyshape.support.fork_lock import Lock, restores_thread
 from anyshape.support.packages import less_memory, paths, rebound, sent_programs, traced_program
-from anyshape.tracing import pytrees
+from anyshape.tracing import object_arguments, pytrees
 from anyshape.tracing.captured.closures import MEMO, DepartedError
 from anyshape.tracing.captured.containers import Roots
 from anyshape.tracing.captured.watch import CapturedState
@@ -81,11 +81,13 @@ class Jitted:
         # what has it use programs that the function holds, for all that is made of it in the same way
         self.use_programs: Callable[[Jitted], None] | None = None
         self._shared: Any = None  # what says which function has the programs
+        self._object_calls: Any = None  # with objects among the arguments, which share programs too
         self._joins = _MOST_JOINS
         self.with_slots: dict[int, Jitted] = {}  # traced with so many checkpoint slots, for calls beyond max_bytes
         self.is_final = False  # whether a call beyond max_bytes is not traced again
         self.rebinding: rebound.Rebinding | None = None  # names that are arguments and results
         self.may_rebind = False
+        self._tables_stay = False  # whether the function needs tables as they are, not as arrays
         self._plain: Jitted | None = None  # the function, for one whose pickles carry its programs
 
     # -- calls
@@ -170,6 +172,32 @@ class Jitted:
         if not departure.has_other_structure:
             self._joins = 0
 
+    def _with_objects(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], use: Callable[[Jitted, Any, Any], Any]
+    ) -> tuple[Any] | None:
+        """Return what `use` gives for the function and the arguments that serve a call with objects as arguments.
+
+        Return None if there are none, or if no shared program serves it.
+        """
+        if self.origin is None or not any(map(object_arguments.are_kept, (*args, *kwargs.values()))):
+            return None
+        if self._object_calls is None:
+            self._object_calls = caching.shared_programs().ObjectCalls(self)
+        for _ in range(_MOST_JOINS):
+            if (served := self._object_calls.of_call(args, kwargs)) is None:
+                return None
+            before = served[0]._cache.traces
+            try:
+                result = use(*served)
+            except DepartedError as departure:
+                if not departure.has_other_structure:
+                    return None
+                continue
+            self._object_calls.calls += 1
+            self._object_calls.traces += served[0]._cache.traces != before
+            return (result,)
+        return None
+
     def _call_other(self, args: tuple[Any, ...], kwargs: dict[str, Any]):
         """Serve a call that the first fast path does not."""
         for serve, _ in self._cache.fast_paths[1:]:
@@ -216,10 +244,12 @@ class Jitted:
 
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]):
         """Serve a call that has no fast path: of any structure, with everything that an array can be made of."""
+        shared = self._with_objects(args, kwargs, lambda jitted, others, named: jitted(*others, **named))
+        if shared is not None:
+            return shared[0]
         if self._joins and self.may_join() and self._join():
             return self(*args, **kwargs)
-        call = self._read(args, kwargs)
-        entry, traced = self._entry_for(call)
+        call, entry, traced = self._served(args, kwargs)
         if not traced:
             self._cache.hits += 1
             if not self.options.static and not call.static:
@@ -233,11 +263,15 @@ class Jitted:
                 raise
             return self.unless_caught(call, error)
 
-    def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any], tables_stay: bool = False) -> Call:
         """Return the leaves of the arguments as arrays, with their key."""
-        args, kwargs, static = self.options.static.split(args, kwargs)
+        is_kept = functools.partial(object_arguments.is_kept, tables_stay=tables_stay or self._tables_stay)
+        args, kwargs, static = self.options.static.split(args, kwargs, is_kept)
         kwargs = pytrees.in_order(kwargs, self.order)
         raw, tree = pytrees.flatten((args, kwargs), self.name)
+        if any(map(is_kept, raw)):
+            args, kwargs = object_arguments.with_objects(tree, raw, tables_stay or self._tables_stay)
+            raw, tree = pytrees.flatten((args, kwargs))
         arrays = raw
         kinds: list[tuple[Any, ...]] = []
         for i, x in enumerate(raw):
@@ -265,6 +299,29 @@ class Jitted:
         return self._read(args, kwargs).leaves(self.name, pytrees.parameter_names(self))
 
     # -- traces
+
+    def _served(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], on_path: bool = False
+    ) -> tuple[Call, CacheEntry, bool]:
+        """Return a call with an entry that serves it, and whether that was traced for it.
+
+        Tables are arrays, unless the function needs them as they are.
+        """
+        call = self._read(args, kwargs)
+        try:
+            return call, *self._entry_for(call, on_path)
+        except (rebound.NamesRebound, DepartedError):
+            raise
+        except Exception as error:
+            if self._tables_stay or not any(map(object_arguments.is_table, call.raw)):
+                raise
+            try:
+                call = self._read(args, kwargs, tables_stay=True)
+                served = call, *self._entry_for(call, on_path)
+            except Exception:
+                raise error from None
+        self._tables_stay = True
+        return served
 
     def _entry_for(self, call: Call, on_path: bool = False) -> tuple[CacheEntry, bool]:
         """Return an entry that serves the call, and whether it was traced for it.
@@ -352,6 +409,9 @@ class Jitted:
 
     def _prepared(self, args, kwargs, on_path: bool = False) -> tuple[Call, CacheEntry, bool]:
         """Return a call with its entry, and whether that was traced for it."""
+        use = lambda jitted, others, named: jitted._prepared(others, named, on_path)
+        if (shared := self._with_objects(args, kwargs, use)) is not None:
+            return shared[0]
         if self._joins and self.may_join():
             self._join()
         member = self._shared
@@ -361,9 +421,8 @@ class Jitted:
                 return shared._prepared(args, others, on_path)
             except DepartedError as departure:
                 self._leave(departure)
-        call = self._read(args, kwargs if self.rebinding is None else self.rebinding.arguments(kwargs))
         try:
-            return call, *self._entry_for(call, on_path)
+            return self._served(args, kwargs if self.rebinding is None else self.rebinding.arguments(kwargs), on_path)
         except rebound.NamesRebound as signal:
             self._rebind(signal)
         return self._prepared(args, kwargs, on_path)
@@ -413,6 +472,8 @@ class Jitted:
     def _used(self) -> Cache:
         """Cache that the latest call used: its own, or one that functions of the same code share."""
         member = self._shared
+        if self._object_calls is not None and self._object_calls.latest is not None:
+            return self._object_calls.latest._cache
         if member is None and self._cache.state is None:
             self._find_programs()
         return self._cache if member is None else member.jitted._cache
@@ -426,8 +487,14 @@ class Jitted:
 
         Traces and calls are of this function, programs those that it shares with functions of the same code.
         """
-        member, info = self._shared, self._used.info()
-        return info if member is None else info._replace(traces=member.traces, hits=member.calls - member.traces)
+        info = self._used.info()
+        counted = [x for x in (self._shared, self._object_calls) if x is not None]
+        if not counted:
+            return info
+        own = self._cache if self._shared is None else Cache()
+        traces = sum(x.traces for x in counted)
+        calls = sum(x.calls for x in counted)
+        return info._replace(traces=own.traces + traces, hits=own.info().hits + calls - traces)
 
     def explain(self) -> Explanation:
         """Explain the programs in the cache: sizes, conditions, why each was traced, and when another will be."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import types
 from collections import OrderedDict, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,8 +24,9 @@ from anyshape.ops.elementwise import pow_op
 from anyshape.support.fork_lock import Lock
 from anyshape.support.packages import linearize_transpose
 from anyshape.support.true_types import has_type
+from anyshape.tracing import object_arguments, pytrees
 from anyshape.tracing.captured import closures
-from anyshape.tracing.captured.closures import Copy, DepartedError, InseparableError, Reading
+from anyshape.tracing.captured.closures import Copy, DepartedError, InseparableError, Reading, WithObjects
 from anyshape.tracing.captured.code_origin import TRANSPARENT, package
 from anyshape.tracing.captured.containers import Roots
 from anyshape.tracing.captured.rebound import Name, together
@@ -36,10 +37,13 @@ from anyshape.transforms.caching.cache import FIRST, Call, TracedCall, key_of_co
 from anyshape.transforms.jitted import Jitted
 
 _MOST_CODES = 256  # whose functions are known
-_OF_FUNCTIONS = {"__annotations__", "__doc__", "__name__", "__qualname__"}
+_OF_FUNCTIONS = {"__annotations__", "__doc__"}
 _MOST_FAMILIES = 16  # of one code
 _MOST_THINGS = 4000  # that functions reach; beyond it, a walk for each structure takes longer than it saves
 _MOST_REPEATS = 1000  # calls with the same arrays, after which programs of its own pay for their trace
+
+
+_Places: TypeAlias = tuple[int | str, ...]  # of arguments: positions and keywords
 
 
 class _Seen:
@@ -73,9 +77,11 @@ class _Seen:
 class _Kin:
     """Families of functions that differ in arrays and numbers: `varying` says which numbers are arguments."""
 
-    def __init__(self, walk: Walk, names: Collection[str] | None, values: tuple[Any, ...] | None) -> None:
+    def __init__(
+        self, walk: Walk, prototype: Any, names: Collection[str] | None, values: tuple[Any, ...] | None
+    ) -> None:
         paths = {id(x): label for label, x in walk.things if type(x) is np.ndarray}
-        self.labels = [paths.get(id(x), "") for x in Reading(walk.root, names).arrays]
+        self.labels = [paths.get(id(x), "") for x in Reading(prototype, names).arrays]
         self.spaces = {id(holder.owner) for holder in walk.holders}  # that a variable may be in
         self.varying: frozenset[int] = frozenset()
         self.fixed: frozenset[int] = frozenset()  # numbers that cannot be arguments
@@ -107,13 +113,19 @@ def prototype_of(function: Any) -> tuple[Any, Reading]:
     return Copy(whole, function, [np.empty(0) for _ in whole.arrays], {}).function, whole
 
 
-def walk_of_prototype(function: Any) -> Walk:
-    """Return the walk of a prototype; raise InseparableError if it reaches a part of the function by a global name."""
+def walk_of_prototype(function: Any) -> tuple[Walk, Any]:
+    """Return the walk of a prototype, and that; raise InseparableError if it reaches a part by a global name."""
     prototype, whole = prototype_of(function)
-    walk = Walk(prototype)
+    walk = Walk(_roots(prototype))
     if any(id(x) in whole.seen and not _holds_nothing(x) for _, x in walk.things):
         raise InseparableError
-    return walk
+    return walk, prototype
+
+
+def _roots(function: Any, without: frozenset[tuple[int, str]] = frozenset()) -> Roots:
+    """Return a function by name, with the objects that are arguments of it."""
+    is_alone = type(function) is not WithObjects
+    return Roots({"": function} if is_alone else {"": function.function, **function.objects}, without)
 
 
 _SEEN: OrderedDict[Any, _Seen] = OrderedDict()
@@ -123,8 +135,9 @@ _LOCK = Lock()
 class Family:
     """Functions of one structure, and their programs, which take what these close over as arguments."""
 
-    def __init__(self, jitted: Jitted, reading: Reading, kin: _Kin) -> None:
-        self.prototype: Any = prototype_of(jitted.origin[0])[0]
+    def __init__(self, jitted: Jitted, function: Any, places: _Places, reading: Reading, kin: _Kin) -> None:
+        self.prototype: Any = prototype_of(function)[0]
+        self.places = places  # of objects among the arguments
         self._spaces = kin.spaces
         self.names: Collection[str] | None = reading.names
         self.structure: tuple[Any, ...] = reading.structure
@@ -182,6 +195,9 @@ class Family:
         count = len(reading.arrays)
         copy = Copy(reading, self.prototype, values[:count], dict(zip(self.varying, values[count:], strict=True)))
         function = copy.function
+        if type(function) is WithObjects:
+            function, objects = function
+            args, kwargs = _put(args, kwargs, dict(zip(self.places, objects.values(), strict=True)))
         for transform, settings, keywords in self.transforms:
             function = transform(function, *settings, **keywords)
         with self._standing_for({label: kwargs.pop(label) for label in self.variables}):
@@ -271,12 +287,14 @@ class _OfFamily(Jitted):
     """Jitted prototype of a family."""
 
     def __init__(self, family: Family, jitted: Jitted) -> None:
-        super().__init__(family.traced, jitted.name, family.prototype, jitted.options)
+        prototype = family.prototype
+        like = prototype.function if type(prototype) is WithObjects else prototype
+        super().__init__(family.traced, jitted.name, like, jitted.options)
         self.family = family
 
     def _new_state(self) -> CapturedState:
         variables = frozenset([name.identity for name in self.family.variables.values()])
-        return CapturedState(Roots({"": self.family.prototype}, variables), self.name)
+        return CapturedState(_roots(self.family.prototype, variables), self.name)
 
     def _traced(self, call: Call) -> TracedCall:
         self.family.follow(changed_variables(self.state) or ())
@@ -430,7 +448,7 @@ def membership(jitted: Jitted) -> Member | Twin | None:
         if first is not None and first is not jitted and _is_twin(function, first):
             return Twin(function, first)
         try:
-            family, reading = _family(seen, jitted)
+            family, reading = _family(seen, jitted, function)
         except (InseparableError, RecursionError):
             return None
     if variables:
@@ -438,31 +456,114 @@ def membership(jitted: Jitted) -> Member | Twin | None:
     return Member(function, family, reading)
 
 
-def _family(seen: _Seen, jitted: Jitted) -> tuple[Family, Reading]:
+def _family(seen: _Seen, jitted: Jitted, function: Any, places: _Places = ()) -> tuple[Family, Reading]:
     """Return the family of a function, a new one if there is none; raise InseparableError if it has to stay alone."""
-    function = jitted.origin[0]
     if seen.is_refused:
         raise InseparableError
     reading = Reading(function, seen.names)
     kin = seen.kin.get(reading.structure)
     if kin is None:
         seen.require_lasting(reading)
-        walk = walk_of_prototype(function)
+        walk, prototype = walk_of_prototype(function)
         seen.is_refused = len(walk.things) > _MOST_THINGS
         seen.learn_names(walk)
         reading = Reading(function, seen.names)
         before = seen.before
-        kin = _Kin(walk, seen.names, before[1] if before is not None and before[0] == reading.structure else None)
+        kin = _Kin(
+            walk, prototype, seen.names, before[1] if before is not None and before[0] == reading.structure else None
+        )
         _keep(seen.kin, reading.structure, kin, _MOST_FAMILIES)
     values = reading.values_of_numbers()
     family = kin.families.get(tuple([x for i, x in enumerate(values) if i not in kin.varying]))
     if family is None:
         kin.begin(values)
-        family = Family(jitted, reading, kin)
+        family = Family(jitted, function, places, reading, kin)
         _keep(kin.families, family.key, family, _MOST_FAMILIES)
     if family.is_refused:
         raise InseparableError
     return family, reading
+
+
+class ObjectCalls(_Counted):
+    """Calls of one function with objects among its arguments, and the families that serve them.
+
+    A family takes the function and the objects apart together, as if the function had captured them.
+    """
+
+    def __init__(self, jitted: Jitted) -> None:
+        self._jitted = jitted
+        self._families: dict[_Places, Family] = {}  # that served the latest call with objects there
+        self._names: dict[_Places, list[str]] = {}
+        self._alone: set[Any] = set()  # classes and code of objects that cannot be taken apart
+        self.latest: Jitted | None = None  # that has the programs
+
+    def of_call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Jitted, tuple[Any, ...], dict[str, Any]] | None:
+        """Return the jitted function that serves a call, and its arguments; None if no shared program does."""
+        objects: dict[int | str, Any] = {i: x for i, x in enumerate(args) if object_arguments.are_kept(x)}
+        objects |= {name: x for name, x in kwargs.items() if object_arguments.are_kept(x)}
+        if self._jitted.rebinding is not None or not any(map(_has_parts, objects.values())):
+            return None
+        places, self.latest = tuple(objects), None
+        if _kinds(objects) in self._alone:
+            return None
+        try:
+            function = WithObjects(
+                self._jitted.origin[0], dict(zip(self._names_of(places), objects.values(), strict=True))
+            )
+            family = self._families.get(places)
+            if family is None or not family.has(reading := Reading(function, family.names)):
+                family, reading = self._joined(function, places)
+        except (InseparableError, RecursionError):
+            return None
+        self.latest = family.jitted
+        rest, others = _put(args, kwargs, dict.fromkeys(places))
+        return family.jitted, rest, family.arguments(reading, others)
+
+    def _names_of(self, places: _Places) -> list[str]:
+        """Return the parameters at some places."""
+        if places not in self._names:
+            parameters = pytrees.parameter_names(self._jitted)
+            names = [x if isinstance(x, str) else pytrees.named(f"args[{x}]", parameters) for x in places]
+            self._names[places] = names
+        return self._names[places]
+
+    def _joined(self, function: WithObjects, places: _Places) -> tuple[Family, Reading]:
+        """Return the family of a function with objects; raise InseparableError if there is none."""
+        code = key_of_code(self._jitted)
+        if code is None or Reading(function).holds_objects:  # which may change in place
+            self._alone.add(_kinds(function.objects))
+            raise InseparableError
+        key = (*code, places), config.optimize, config.compile, config.reassociate, config.num_threads
+        with _LOCK:
+            seen = _SEEN.get(key)
+            if seen is None:
+                seen = _Seen(None, None)
+                _keep(_SEEN, key, seen, _MOST_CODES)
+            _SEEN.move_to_end(key)
+            family, reading = _family(seen, self._jitted, function, places)
+        self._families[places] = family
+        return family, reading
+
+
+def _has_parts(x) -> bool:
+    """Return whether an object, or one in a container, can be taken apart."""
+    leaves = x.values() if isinstance(x, dict) else x if isinstance(x, (tuple, list)) else ()
+    return any(map(_has_parts, leaves)) if leaves else closures.has_parts(x)
+
+
+def _kinds(objects: Mapping[Any, Any]) -> tuple[Any, ...]:
+    return tuple([getattr(x, "__code__", type(x)) for x in objects.values()])
+
+
+def _put(
+    args: tuple[Any, ...], kwargs: dict[str, Any], values: Mapping[int | str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return arguments with values at some places."""
+    return tuple([values.get(i, x) for i, x in enumerate(args)]), {
+        name: values.get(name, x) for name, x in kwargs.items()
+    }
 
 
 def _keep(table: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:

@@ -23,10 +23,10 @@ def bitwise_operator_of_floats():
 
 
 @mistake(
-    """<lambda>: p['w'] is of type object, not an array
-  pass arrays and numbers, and close over the rest"""
+    """<lambda>: the result is of type object, not an array
+  return arrays, numbers, or trees of them"""
 )
-def argument_of_an_object():
+def argument_of_an_object_as_a_result():
     jit(lambda p: p["w"])({"w": object()})
 
 

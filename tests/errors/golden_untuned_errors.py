@@ -45,11 +45,11 @@ class Model:
 
 
 @mistake(
-    """<lambda>: model is of type Model, not an array
+    """vjp(<lambda>): model is of type Model, not an array
   close over it, make Model a dataclass, or register it by anyshape.register_pytree_node"""
 )
-def object_of_a_class_as_an_argument():
-    jit(lambda model, x: model.w @ x)(Model(), ones(3))
+def object_of_a_class_where_a_derivative_is_taken():
+    vjp(lambda model, x: model.w @ x, Model(), ones(3))
 
 
 @mistake(
@@ -659,8 +659,8 @@ def shape_of_another_rank():
 
 
 @mistake(
-    """<lambda>: p.name is of type object, not an array
-  pass arrays and numbers, and close over the rest"""
+    """grad(<lambda>): p.name is of type object, not an array
+  leave it out of argnums, or register its class as a tree of arrays"""
 )
 def array_in_place_of_a_dataclass():
     @dataclasses.dataclass
@@ -668,4 +668,4 @@ def array_in_place_of_a_dataclass():
         w: np.ndarray
         name: object
 
-    jit(lambda p: p.w)(Parameters(ones(2), object()))
+    grad(lambda p: np.sum(p.w))(Parameters(ones(2), object()))

@@ -2,7 +2,8 @@
 
 GOOD = frozenset((
     "addition", "addition_in_place", "addition_of_a_bias_at_a_later_call", "argument_by_its_name",
-    "argument_of_an_object", "array_as_a_key", "array_as_a_list", "array_as_a_static_argument", "array_as_json",
+    "argument_of_an_object_as_a_result", "array_as_a_key", "array_as_a_list", "array_as_a_static_argument",
+    "array_as_json",
     "array_in_place_of_a_dataclass", "array_of_dates", "array_of_objects", "arrays_to_join_without_a_list",
     "assertion_of_a_value", "assignment", "assignment_to_a_concrete_array", "axes_of_a_transposition",
     "axes_of_a_tree_with_other_keys", "axis", "axis_by_a_name", "axis_named_twice",
@@ -30,7 +31,8 @@ GOOD = frozenset((
     "matmul_of_a_derived_size", "matmul_of_a_parameter_in_a_dict", "matmul_of_a_scalar",
     "matmul_of_declared_sizes_at_a_call", "matmul_of_fixed_sizes", "matmul_with_an_array_that_is_closed_over",
     "matrix_that_is_singular", "max_bytes", "membership_in_a_list", "method_of_pytorch",
-    "method_that_scipy_has_not", "negative_size", "number_of_trips_for_rows", "object_of_a_class_as_an_argument",
+    "method_that_scipy_has_not", "negative_size", "number_of_trips_for_rows",
+    "object_of_a_class_where_a_derivative_is_taken",
     "objective_of_an_array", "option_of_pytorch", "part_that_is_too_short", "permutation_of_the_global_generator",
     "plot_in_a_trace", "points_and_values_of_other_lengths", "policy_that_is_none", "pytree", "quadrature_of_scipy",
     "question_about_a_size_from_data", "rank_of_an_argument", "reshape", "reshape_of_a_fixed_shape",

@@ -372,7 +372,7 @@ def test_errors_name_arguments_by_their_parameters(made):
     f = lambda params, x: (x @ params["w"]).sum()
     integers = {"w": np.ones((3, 2), int)}
     for call, path in (
-        (lambda: jit(f)({"w": object()}, np.ones((2, 3))), r"params\['w'\] is of type object"),
+        (lambda: vmap(f)({"w": object()}, np.ones((2, 3))), r"params\['w'\] is of type object"),
         (lambda: jit(f)({"w": np.array(["no"])}, np.ones((2, 3))), r"params\['w'\] has dtype <U2"),
         (lambda: grad(f)(integers, np.ones((2, 3))), r"params\['w'\] has dtype int64"),
         (lambda: anyshape.jacrev(f, argnums=(0, 1))(integers, np.ones((2, 3))), r"params\['w'\] has dtype int64"),

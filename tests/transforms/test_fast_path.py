@@ -137,14 +137,23 @@ def test_keywords_and_positions_make_different_programs():
 
 
 @pytest.mark.parametrize("bad", [Sub(w=w), Liar(w=w), Named([w]), {w.tobytes(): w, "w": object()}, {"w": object()}])
-def test_bad_trees_are_refused_with_their_path(bad):
+def test_objects_raise_what_they_raise_in_plain_python(bad):
     f = with_fast_path({"w": w}, [w])
-    with pytest.raises(ArgumentError, match="tree") as error:
-        f(bad, [w])
-    with pytest.raises(ArgumentError) as fresh:
-        jit(norm)(bad, [w])
-    assert str(error.value) == str(fresh.value)
+    for call in (norm, f, jit(norm)):
+        with pytest.raises(TypeError, match=r"multiply sequence|unsupported operand"):
+            call(bad, [w])
     assert f.cache_info().traces == 1
+
+
+def test_bad_leaves_are_refused_with_their_path():
+    f = with_fast_path({"w": w}, [w])
+    for bad in ({"w": iter("")}, {w.tobytes(): w, "w": np.array(["a"])}):
+        with pytest.raises(ArgumentError, match="tree") as error:
+            f(bad, [w])
+        with pytest.raises(ArgumentError) as fresh:
+            jit(norm)(bad, [w])
+        assert str(error.value) == str(fresh.value)
+        assert f.cache_info().traces == 1
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass")

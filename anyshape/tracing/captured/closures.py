@@ -8,6 +8,7 @@ they hold by identity.
 from __future__ import annotations
 
 import abc
+import enum
 import functools
 import itertools
 import operator
@@ -37,6 +38,13 @@ class DepartedError(Exception):
     def __init__(self, has_other_structure: bool = False) -> None:
         super().__init__()
         self.has_other_structure = has_other_structure
+
+
+class WithObjects(NamedTuple):
+    """Function and objects that are arguments of it, by the names of the parameters."""
+
+    function: Any
+    objects: dict[str, Any]
 
 
 class Rule(NamedTuple):
@@ -73,7 +81,8 @@ class Reading:
     )  # fmt: skip
 
     def __init__(self, function: Any, names: Collection[str] | None = None, most: int = MOST_PARTS) -> None:
-        self.names, self._most, self._root, self._home = names, most, function, package(function)
+        self.names, self._most, self._root = names, most, function
+        self._home = package(function.function if type(function) is WithObjects else function)
         self.arrays: list[np.ndarray] = []
         self.numbers: list[Any] = []
         self.places: list[NumberPlace] = []
@@ -121,7 +130,7 @@ class Reading:
             return kind, repr(x)
         if issubclass(kind, np.generic) and kind is not np.void:
             return kind, x.dtype, x.tobytes()
-        self.holds_objects = self.holds_objects or not (x is UNBOUND or isinstance(x, _PROGRAM_TEXT))
+        self.holds_objects = self.holds_objects or not (x is UNBOUND or isinstance(x, OF_THE_PROGRAM))
         return _IS, id(x)
 
     def names_of(self, kind: type) -> Collection[str] | None:
@@ -190,6 +199,11 @@ def _is_atom(x, kind: type, rule: Rule) -> bool:
     return rule is _IS_ATOM or (kind is types.FunctionType and is_global(x))
 
 
+def has_parts(x: Any) -> bool:
+    """Return whether an object can be taken apart."""
+    return not _is_atom(x, type(x), rule_of(type(x)))
+
+
 def is_numeric(x: Any) -> bool:
     """Return whether a value is an array of numbers that may become an argument."""
     return type(x) is np.ndarray and x.dtype.kind in NUMERIC and x.dtype.isnative
@@ -215,9 +229,9 @@ def _is_of_ints(x: slice) -> bool:
 _INT64 = np.iinfo(np.int64)
 _NUMBERS = frozenset(map(id, (float, complex)))  # a class may refuse to be hashed
 _BY_VALUE = frozenset(map(id, (int, str, bool, bytes, type(None))))
-_PROGRAM_TEXT = (
-    type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, np.ufunc, np.dtype, types.CodeType,
-    type(np.sum),
+OF_THE_PROGRAM = (
+    enum.Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, np.ufunc, np.dtype,
+    types.CodeType, type(np.sum),
 )  # fmt: skip
 
 
@@ -252,10 +266,11 @@ def _parts_of_function(function: types.FunctionType, names) -> tuple[Any, ...]:
 
 
 def _key_of_function(function: types.FunctionType, names):
+    called = function.__name__, function.__qualname__
     if has_cells_alone(function):
-        return function.__code__, id(function.__globals__)
+        return function.__code__, id(function.__globals__), called
     defaults = len(function.__defaults__ or ()), tuple(function.__kwdefaults__ or ())
-    return function.__code__, id(function.__globals__), defaults, tuple(_attributes(function))
+    return function.__code__, id(function.__globals__), called, defaults, tuple(_attributes(function))
 
 
 def is_global(function: types.FunctionType) -> bool:
@@ -296,7 +311,13 @@ def _make_partial(x: functools.partial[Any], parts: Sequence[Any]) -> functools.
 def _values_of(x, names: Collection[str] | None) -> list[Any]:
     """Return the attributes of an object that code reads, and all slots."""
     values = [v for name, v in (dict_of(x) or {}).items() if names is None or name in names]
-    return values + [read_slot(slot, x) for slot in slots_of(type(x)).values()]
+    slots = _slots_of(type(x))
+    return values + [read_slot(slot, x) for slot in slots.values()] if slots else values
+
+
+def _slots_of(kind: type) -> dict[str, Any]:
+    slots = _SLOTS.get(id(kind))
+    return slots_of(kind) if slots is None else slots
 
 
 def _fill_object(x, new, parts: Sequence[Any], names: Collection[str] | None) -> None:
@@ -342,12 +363,14 @@ _OF_KINDS: dict[type, Rule] = {
 }  # fmt: skip
 _RULES: dict[int, Rule] = {id(kind): rule for kind, rule in _OF_KINDS.items()}  # a class may refuse to be hashed
 _KINDS: list[type] = [*_OF_KINDS]  # whose ids stay theirs
+_SLOTS: dict[int, dict[str, Any]] = {}
 
 
 def has_rule(kind: type, rule: Rule) -> None:
     """Take objects of a class apart by a rule."""
     _KINDS.append(kind)
     _RULES[id(kind)] = rule
+    _SLOTS[id(kind)] = slots_of(kind)
 
 
 def rule_of(kind: type) -> Rule:

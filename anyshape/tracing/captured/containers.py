@@ -8,11 +8,13 @@ import array
 import collections
 import ctypes
 import functools
+import hashlib
 import mmap
+import pickle
 import struct
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextvars import ContextVar
 from dataclasses import field
 from typing import Any, Protocol
@@ -80,12 +82,15 @@ def _field(owner, name: str):
 class Roots(dict[str, Any]):
     """Function and static arguments of a program by name, watched together: the code of one names parts of another.
 
-    `without` are names that do not count, each by the id of its namespace, object or cell, and its text.
+    - `without` are names that do not count, each by the id of its namespace, object or cell, and its text.
+    - `in_full` are the names of values whose parts are compared by content, whatever their size.
     """
 
-    def __init__(self, values: dict[str, Any], without: frozenset[tuple[int, str]] = frozenset()) -> None:
+    def __init__(
+        self, values: dict[str, Any], without: frozenset[tuple[int, str]] = frozenset(), in_full: Collection[str] = ()
+    ) -> None:
         super().__init__(values)
-        self.without = without
+        self.without, self.in_full = without, in_full
 
 
 class Unwatched(NamedTuple):
@@ -110,6 +115,7 @@ class Namespace:
     is_of_user: bool = False
     shadowed: bool = False
     binding_only: bool = False
+    hidden: frozenset[str] = frozenset()  # names that do not count
     names: list[str] = field(default_factory=list)
     of: int = 0  # number of its owner in the walk
 
@@ -216,6 +222,10 @@ class Visitor(Protocol):
 
     unwatched: list[Unwatched]
 
+    @property
+    def is_in_full(self) -> bool:
+        """Return whether the thing that is opened is compared by content, whatever its size."""
+
     def visit(self, label: str, value: Any) -> None:
         """Queue an object."""
 
@@ -279,10 +289,12 @@ def open_array(walk: Visitor, label: str, value: np.ndarray) -> None:
             walk.hold("items", label, value.reshape(-1))
             for i, item in enumerate(value.reshape(-1).tolist()):
                 walk.visit(f"{label}[{i}]", item)
-        else:
+        elif not (walk.is_in_full and hold_content(walk, label, value)):
             walk.unwatched.append(Unwatched(label, "the objects in a large or strided array"))
     elif value.nbytes <= SMALL:
         walk.hold("content", label, value, np.ndarray.tobytes)
+    elif walk.is_in_full:
+        walk.hold("content", label, value, content_of_array)
     else:
         text = f"the values of an array of {value.nbytes:,} bytes, where the function reads them while it is traced"
         walk.unwatched.append(Unwatched(label, text))
@@ -290,9 +302,51 @@ def open_array(walk: Visitor, label: str, value: np.ndarray) -> None:
         walk.add_space(Namespace(f"{label}.", dict_of(value) or {}, is_whole=True, shadowed=True))
 
 
+def content_of_array(value: np.ndarray) -> bytes:
+    """Return a digest of the elements of an array."""
+    return hashlib.sha256(np.ascontiguousarray(value).data).digest()
+
+
+def content_of(value: Any) -> bytes:
+    """Return a digest of what an object says that it holds."""
+    return hashlib.sha256(pickle.dumps(value, protocol=5)).digest()
+
+
+def hold_content(walk: Visitor, label: str, value: Any, read: Callable[[Any], bytes] = content_of) -> bool:
+    """Compare an object by content, if its content can be read; return whether it can."""
+    try:
+        read(value)
+    except Exception:  # of any class
+        return False
+    walk.hold("content", label, value, read)
+    return True
+
+
+def caches_of(value: Any, entries: dict[str, Any]) -> frozenset[str]:
+    """Return the private attributes that an object leaves out of its state, as its class says for pickles."""
+    kind: Any = type(value)
+    if kind.__getstate__ is object.__getstate__:
+        return frozenset()
+    try:
+        state = value.__getstate__()
+    except Exception:  # of any class
+        return frozenset()
+    return (
+        frozenset([n for n in entries if n.startswith("_") and n not in state]) if type(state) is dict else frozenset()
+    )
+
+
+def content_beside_attributes(value: Any) -> bytes:
+    """Return a digest of what an object says that it holds, without its attributes."""
+    return content_of({name: x for name, x in value.__getstate__().items() if name not in vars(value)})
+
+
+DIGESTS = (content_of_array, content_of, content_beside_attributes)
+
+
 def open_buffer(walk: Visitor, label: str, value: Any) -> None:
     """Compare a buffer of the standard library by content."""
-    if memoryview(value).nbytes <= SMALL:
+    if memoryview(value).nbytes <= SMALL or walk.is_in_full:
         walk.hold("content", label, value, bytes)
     else:
         walk.unwatched.append(Unwatched(label, "the values of a large buffer"))

@@ -31,6 +31,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import Line, changing_line, naming_line
 from anyshape.tracing.captured.containers import (
     BUFFERS,
+    DIGESTS,
     UNBOUND,
     Holder,
     Roots,
@@ -313,7 +314,8 @@ class _Test:
         if holder.kind == "shape":
             return [("shape", _SHAPE, 0), ("shape", _DTYPE, 1)]
         if holder.kind == "content":
-            return [("content", _BUFFER if _is_joined(holder.owner) else holder.names[0], 0)]
+            is_joined = holder.names[0] is np.ndarray.tobytes and _is_joined(holder.owner)
+            return [("content", _BUFFER if is_joined else holder.names[0], 0)]
         if holder.kind == "attributes" and id(holder.owner) in self.keyed and holder.names == tuple(holder.owner):
             return [("values", holder.names)]
         return [(holder.kind, holder.names if holder.kind in ("fields", "attributes") else ())]
@@ -450,7 +452,7 @@ _BRACKETS = {tuple: ("(", ")"), set: ("{", "}"), frozenset: ("{", "}")}
 def _text_of_all(holder: Holder, members: Sequence[Any]) -> str:
     """Return what a holder held as it prints."""
     if holder.kind == "content":
-        return _text(_array(holder.owner, members[0]))
+        return _text(holder.owner if holder.names[0] in DIGESTS else _array(holder.owner, members[0]))
     if holder.kind == "shape":
         return _short(f"{members[1]}{list(members[0])}")
     if holder.kind not in ("items", "iterated"):
@@ -644,11 +646,11 @@ class CapturedState:
             _LOG.warning(text, *values)
 
 
-def static_state(state: CapturedState, values: Mapping[str, Any]) -> CapturedState:
+def static_state(state: CapturedState, values: Mapping[str, Any], in_full: Collection[str]) -> CapturedState:
     """Return what a function and static arguments reach together; it says nothing that `state` of the function said."""
     function = state.function if isinstance(state.function, Roots) else {"": state.function}
     without = function.without if isinstance(function, Roots) else frozenset[tuple[int, str]]()
-    static = CapturedState(Roots({**function, **values}, without), state.name)
+    static = CapturedState(Roots({**function, **values}, without, in_full), state.name)
     static._said = state._said
     return static
 

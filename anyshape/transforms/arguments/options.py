@@ -14,7 +14,7 @@ import numpy as np
 
 from anyshape.backend.runtime.config import checked_compile, checked_mode
 from anyshape.errors import ArgumentError
-from anyshape.support.freezing import freeze
+from anyshape.support.freezing import freeze, frozen_setting
 from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import is_setting, named
@@ -50,11 +50,11 @@ class StaticArguments:
                 raise ArgumentError(self.function, path, "is static: it has no derivative", advice)
 
     def split(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], is_static: Callable[[Any], bool] = is_setting
     ) -> tuple[tuple[Any, ...], dict[str, Any], dict[int | str, Any]]:
         """Return the arguments with None in place of static ones, and the static ones by position or keyword."""
-        static: dict[int | str, Any] = {i: x for i, x in enumerate(args) if i in self.positions or is_setting(x)}
-        static |= {name: kwargs[name] for name in sorted(kwargs) if name in self.names or is_setting(kwargs[name])}
+        static: dict[int | str, Any] = {i: x for i, x in enumerate(args) if i in self.positions or is_static(x)}
+        static |= {name: kwargs[name] for name in sorted(kwargs) if name in self.names or is_static(kwargs[name])}
         if not static:
             return args, kwargs, static
         rest = tuple([None if i in static else x for i, x in enumerate(args)])
@@ -78,10 +78,13 @@ class StaticArguments:
 
     def key(self, static: dict[int | str, Any]) -> tuple[Any, ...]:
         """Return static arguments as part of a key, by type and value at every depth."""
-        key = tuple([(position, freeze(value)) for position, value in static.items()])
+        key = []
         for position, value in static.items():
-            if is_setting(value):
-                continue  # known by its type to be static: it is compared by identity if it cannot be hashed
+            is_declared = position in self.names if isinstance(position, str) else position in self.positions
+            if not is_declared or is_setting(value):
+                key.append((position, frozen_setting(value)))  # known by its type to be static
+                continue
+            key.append((position, freeze(value)))
             try:
                 hash(value)
             except TypeError:
@@ -91,7 +94,7 @@ class StaticArguments:
                 if has_type(value, np.ndarray):
                     advice = "leave it out of the static arguments: arrays are arguments of the program"
                 raise ArgumentError(self.function, path, problem, advice) from None
-        return key
+        return tuple(key)
 
     def bound(self) -> StaticArguments:
         """Return the static arguments of a method that is bound to an object."""

@@ -27,10 +27,13 @@ from anyshape.graph.sizes.substitute import values_from
 from anyshape.inspect.explanation import CacheInfo, Reason
 from anyshape.ops.subgraph_call import Provided
 from anyshape.program.pytree_codegen import NO_MATCH, matcher
+from anyshape.support.freezing import is_frozen_setting
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.packages import value_decisions
 from anyshape.tracing import pytrees
+from anyshape.tracing.captured.closures import OF_THE_PROGRAM, WithObjects
 from anyshape.tracing.captured.code_origin import ATOMS, is_scalar
+from anyshape.tracing.captured.containers import Roots
 from anyshape.tracing.captured.watch import CapturedState, Watch, static_state
 from anyshape.tracing.trace import DisplayNames, Leaves, Trace, show_call, show_order, show_tree, tree_difference
 
@@ -55,11 +58,18 @@ class Key(NamedTuple):
     order: pytrees.Order = pytrees.Order.KEYS  # of keys and keywords, as far as the function sees it
 
 
+_INNER: dict[type, Callable[[Any], Any]] = {
+    MethodType: lambda x: x.__func__,
+    functools.partial: lambda x: x.func,
+    WithObjects: lambda x: x.function,
+}
+
+
 def key_of_code(jitted: Any) -> Any:
     """Return the key of what is made in one way of functions of one code; None for other callables."""
     function, way = jitted.origin
-    while type(function) in (MethodType, functools.partial):
-        function = function.__func__ if type(function) is MethodType else function.func
+    while (get := _INNER.get(type(function))) is not None:
+        function = get(function)
     if type(function) is not FunctionType:
         return None
     return function.__code__, id(function.__globals__), way
@@ -106,14 +116,16 @@ class Arguments:
     def static_state(self, state: CapturedState) -> CapturedState | None:
         """Return what a function and static arguments reach together, None if none of these can change in place."""
         values = {name: x for name, x in self.settings().items() if not _is_atom(x)}
-        return static_state(state, values) if values else None
+        declared = [self.static_name(position) for position, key in self.key.static if not is_frozen_setting(key)]
+        objects = [n for n, x in values.items() if n not in declared and not isinstance(x, OF_THE_PROGRAM)]
+        return static_state(state, values, objects) if values else None
 
     def settings(self) -> dict[str, Any]:
         """Return static arguments and settings inside of others, by name or path."""
         static = {self.static_name(position): x for position, x in self.static.items()}
         if not pytrees.has_settings(self.key.tree):
             return static
-        inside = pytrees.settings_by_path(*pytrees.unflatten(self.key.tree, range(self.key.tree.num_leaves)))
+        inside = pytrees.settings_by_path(self.key.tree)
         return static | {pytrees.named(path, self.names): x for path, x in inside.items()}
 
     def function_made_anew(self, others: Sequence[Arguments]) -> str:
@@ -251,6 +263,7 @@ LIMIT = 256  # programs of one function; beyond it, those that were not used lat
 MAX_FAST_PATHS = 8  # keys that a call is compared with before the lookup
 _LOG = logging.getLogger("anyshape.trace")
 _MADE_ANEW = "%s: the function %s is created at each call, and each one is traced: define it once, outside of the loop"
+_MOST_WITH_OBJECTS = 16  # entries that keep objects, which are arguments
 _MAX_COMPARED = 8  # entries that a miss is compared with to explain it
 _MAX_REMEMBERED = 64  # evicted entries that explanations still mention
 _MAX_STALE = 16  # entries of earlier captured state whose programs may serve again
@@ -364,6 +377,17 @@ class CacheEntry:
         return [Reason("name", change.label, *change.texts(), self.number) for change in changes]
 
     @property
+    def key_to_remember(self) -> Key | None:
+        """Key after an eviction, None if it keeps objects that are arguments."""
+        return None if self.keeps_objects else self.key
+
+    @property
+    def keeps_objects(self) -> bool:
+        """True if it keeps objects that are arguments."""
+        root = None if self.static_state is None else self.static_state.function
+        return isinstance(root, Roots) and bool(root.in_full)
+
+    @property
     def states(self) -> list[CapturedState]:
         """States that the program depends on besides arguments: of the function, and of static arguments."""
         return [state for state in (self.state, self.static_state) if state is not None]
@@ -408,7 +432,7 @@ class EvictedEntry(NamedTuple):
     number: int
     reasons: tuple[Reason, ...]
     why: str
-    key: Key
+    key: Key | None
     accepts: Callable[..., bool] | None = None
     state: CapturedState | None = None
     version: int = 0
@@ -560,6 +584,8 @@ class Cache:
         self.by_key.setdefault(entry.key, []).append(entry)
         while len(every := self.entries()) > self.limit:
             self._evict(next((e for e in every[:-1] if not (e.used or e.hits)), every[0]))
+        if len(keeping := [e for e in every if e.keeps_objects]) > _MOST_WITH_OBJECTS:
+            self._evict(keeping[0])
 
     # -- captured state
 
@@ -588,8 +614,10 @@ class Cache:
         stale = [entry for entry in self.entries() if entry.is_stale()]
         for entry in stale:
             changes = "; ".join(map(str, entry.state_changes()))
-            self.evicted.append(EvictedEntry(entry.number, entry.reasons, changes, entry.key))
+            self.evicted.append(EvictedEntry(entry.number, entry.reasons, changes, entry.key_to_remember))
             self.by_key[entry.key].remove(entry)
+            if not self.by_key[entry.key] and entry.keeps_objects:
+                del self.by_key[entry.key]  # no fast path has it
             self._collect_hits(entry)
         self.stale += stale
         if self.state is not None and not self.state.holds():
@@ -618,7 +646,8 @@ class Cache:
         self.evictions += 1
         accepts, state = entry.program.accepts, entry.state
         version = 0 if state is None else state.version
-        self.evicted.append(EvictedEntry(entry.number, entry.reasons, "", entry.key, accepts, state, version))
+        key = entry.key_to_remember
+        self.evicted.append(EvictedEntry(entry.number, entry.reasons, "", key, accepts, state, version))
         entries = self.by_key[entry.key]
         entries.remove(entry)
         if not entries:
