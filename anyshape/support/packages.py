@@ -141,6 +141,7 @@ if TYPE_CHECKING:
     from anyshape.backend.compiler.codegen import loop_source as loop_source
     from anyshape.backend.compiler.passes.fusion import fuse as fusing
     from anyshape.backend.native import kernels as native_kernels
+    from anyshape.backend.runtime import blas as blas
     from anyshape.demo import cluster as demo_cluster
     from anyshape.graph.prover import size_points as size_points
     from anyshape.inspect import cost as costs
@@ -182,6 +183,7 @@ else:
     graph_jvp = Package("anyshape.autodiff.jvp")
     equal_values = Package("anyshape.autodiff.equal_values")  # of decompositions
     loop_source = Package("anyshape.backend.compiler.codegen.loop_source")  # of programs with loops
+    blas = Package("anyshape.backend.runtime.blas")  # of linear algebra and large products
     fusing = Package("anyshape.backend.compiler.passes.fusion.fuse")  # of optimised plans
     costs = Package("anyshape.inspect.cost")  # of programs with a memory limit, and reports
     linearize_transpose = Package("anyshape.autodiff.linearize_transpose")

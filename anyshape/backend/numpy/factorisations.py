@@ -18,7 +18,8 @@ import numpy as np
 
 from anyshape.backend.compiler import op_traits
 from anyshape.backend.compiler.op_traits import OPAQUE, ElementTime, declare
-from anyshape.backend.numpy.linalg import finite, routine
+from anyshape.backend.numpy.linalg import finite, in_one_thread, lu_of_one, routine
+from anyshape.backend.runtime.blas import scipy_threads
 from anyshape.ops import factorisations as fa
 from anyshape.ops.core.apply import kernel
 from anyshape.support.packages import scipy_linalg
@@ -33,8 +34,9 @@ def _order(a):
     out = np.broadcast_to(np.arange(a.shape[-1], dtype=np.int32), (*a.shape[:-2], a.shape[-1])).copy()
     if a.size:
         geqp3 = routine("geqp3", a)
-        for index in np.ndindex(a.shape[:-2]):
-            out[index] = geqp3(a[index])[1] - 1
+        with scipy_threads(max(a.shape[-2:])):
+            for index in np.ndindex(a.shape[:-2]):
+                out[index] = geqp3(a[index])[1] - 1
     return out
 
 
@@ -82,10 +84,10 @@ def _angles(*blocks):
     return each(lambda *xs: [scipy_linalg.cossin(xs, separate=True)[1]], out, *blocks)[0]
 
 
-kernel(fa.qr_complete_op, lambda a: tuple(np.linalg.qr(a, "complete")))
-kernel(fa.qr_raw_op, _raw)
+kernel(fa.qr_complete_op, in_one_thread(lambda a: tuple(np.linalg.qr(a, "complete"))))
+kernel(fa.qr_raw_op, in_one_thread(_raw))
 kernel(fa.qr_order_op, _order)
-kernel(fa.polar_op, _polar)
+kernel(fa.polar_op, in_one_thread(_polar))
 kernel(fa.ldl_op, _ldl)
 kernel(fa.balance_op, _balance)
 kernel(fa.qz_op, _qz)
@@ -104,14 +106,23 @@ def each(function: Any, results: Any, *operands: Any) -> Any:
     """
     if not all(x.size for x in results):
         return results
+    rows = max(size for x in operands for size in x.shape[-2:])
     for index in np.ndindex(operands[0].shape[:-2]):
         matrices = [x[index] for x in operands]
-        is_finite = all(np.isfinite(x).all() for x in matrices)
-        values = function(*matrices) if is_finite else [_NAN if x.dtype.kind == "c" else np.nan for x in results]
-        for result, value in zip(results, values, strict=True):
-            if is_finite or result.dtype.kind in "fc":
+        if all(np.isfinite(x).all() for x in matrices):
+            with scipy_threads(rows):
+                values = function(*matrices)
+            for result, value in zip(results, values, strict=True):
                 result[index] = value
+        else:
+            _lose(results, index)
     return results
+
+
+def _lose(results, index):
+    for result in results:
+        if result.dtype.kind in "fc":
+            result[index] = _NAN if result.dtype.kind == "c" else np.nan
 
 
 def _real_where_asked(value, dtype, function):
@@ -186,9 +197,8 @@ def _lu(a):
     factors = np.empty(a.shape, a.dtype)
     pivots = np.broadcast_to(np.arange(rows, dtype=np.int32), a.shape[:-1]).copy()
     if a.size:
-        getrf = routine("getrf", a)
         for index in np.ndindex(a.shape[:-2]):
-            factors[index], exchanged, _ = getrf(a[index])
+            factors[index], exchanged, _ = lu_of_one(a[index])
             pivots[index][: exchanged.size] = exchanged
     return factors, pivots
 
@@ -208,7 +218,8 @@ def _banded_solve(ab, b, *, lower, upper, transposed, positive=False):
         return out
     solve = _positive_solve if positive else _general_solve
     for index in np.ndindex(b.shape[:-2]):
-        out[index], info = solve(ab[index], b[index], lower, upper, transposed)
+        with scipy_threads(max(b.shape[-1], ab.shape[-2])):
+            out[index], info = solve(ab[index], b[index], lower, upper, transposed)
         if info > 0:
             minor = f"{info}th leading minor not positive definite"
             raise np.linalg.LinAlgError(minor if positive else "Singular matrix")

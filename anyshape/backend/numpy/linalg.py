@@ -9,6 +9,7 @@ import numpy as np
 
 from anyshape.backend.compiler import op_traits
 from anyshape.backend.compiler.op_traits import OPAQUE, ElementTime, declare
+from anyshape.backend.runtime import blas
 from anyshape.ops import linalg as la
 from anyshape.ops.core.apply import kernel
 from anyshape.support.packages import lapack
@@ -32,11 +33,22 @@ def routine(name: Any, a: Any) -> Any:
     return getattr(lapack, f"{_PREFIXES[a.dtype.char]}{name}")
 
 
+_MANY = 1 << 12  # elements from which NumPy's library takes less time than SciPy's in one thread, calls included
+_MANY_FACTORS = 1 << 14
+
+
+def lu_of_one(a: Any) -> tuple[Any, Any, int]:
+    """Return the factors of a matrix in one, the rows that were exchanged, and 0 or the number of a pivot that is 0."""
+    if a.size >= _MANY_FACTORS and blas.has_routines(a.dtype.char):
+        return blas.lu_factor(a)
+    result: tuple[Any, Any, int] = routine("getrf", a)(a)
+    return result
+
+
 def _lu_factor(a):
     if not a.size:
         return np.empty(a.shape, a.dtype), np.empty(a.shape[:-1], np.int32)
-    getrf = routine("getrf", a)
-    factored = [getrf(matrix) for matrix in a.reshape(-1, *a.shape[-2:])]
+    factored = [lu_of_one(matrix) for matrix in a.reshape(-1, *a.shape[-2:])]
     if any(info > 0 for _, _, info in factored):
         raise np.linalg.LinAlgError("Singular matrix")
     if a.ndim == 2:
@@ -50,26 +62,41 @@ def _lu_solve(a, lu, pivots, b, *, form):
         return np.empty(b.shape, b.dtype)
     if pivots.min() < 0 or pivots.max() >= pivots.shape[-1]:  # LAPACK would write to the memory beside the rows
         raise ValueError("pivots must be positions of rows")
-    getrs, trans = routine("getrs", lu), _TRANS[form]
     if a.ndim == 2:
-        return getrs(lu, pivots, b, trans)[0]
+        return _lu_solution(lu, pivots, b, form)
     out = np.empty(b.shape, b.dtype)
     for index in np.ndindex(a.shape[:-2]):
-        out[index] = getrs(lu[index], pivots[index], b[index], trans)[0]
+        out[index] = _lu_solution(lu[index], pivots[index], b[index], form)
     return out
+
+
+def _lu_solution(lu, pivots, b, form):
+    if b.size >= _MANY and blas.has_routines(lu.dtype.char):
+        return blas.lu_solve(lu, pivots, b, form)
+    with blas.scipy_threads(len(lu)):
+        return routine("getrs", lu)(lu, pivots, b, _TRANS[form])[0]
 
 
 def _triangular_solve(a, b, *, lower, form, unit):
     out = np.empty(b.shape, b.dtype)
-    if b.size:
-        trtrs, trans = routine("trtrs", a), _TRANS[form]
-        if not a.flags.f_contiguous and (form != "C" or a.dtype.kind != "c"):
-            a, lower, trans = np.swapaxes(a, -1, -2), not lower, int(form == "N")  # rows are LAPACK's columns
-        for index in np.ndindex(a.shape[:-2]):
-            out[index], info = trtrs(a[index], b[index], lower, trans, unit)
-            if info > 0:
-                raise np.linalg.LinAlgError("Singular matrix")
+    for index in np.ndindex(a.shape[:-2] if b.size else (0,)):
+        out[index] = _triangular_solution(a[index], b[index], lower, form, unit)
     return out
+
+
+def _triangular_solution(a, b, lower, form="N", unit=False):
+    """Return the solution x of op(a) x = b; raise LinAlgError for a singular matrix, one with a 0 on its diagonal."""
+    if b.size >= _MANY and blas.has_routines(a.dtype.char):
+        x, info = blas.solve_triangle(a, b, lower, form, unit), not (unit or np.diagonal(a).all())
+    else:
+        trans = _TRANS[form]
+        if not a.flags.f_contiguous and (form != "C" or a.dtype.kind != "c"):
+            a, lower, trans = a.T, not lower, int(form == "N")  # rows are LAPACK's columns
+        with blas.scipy_threads(len(a)) if b.shape[1] > 1 else blas.AS_IT_IS:  # it uses threads from two columns on
+            x, info = routine("trtrs", a)(a, b, lower, trans, unit)
+    if info > 0:
+        raise np.linalg.LinAlgError("Singular matrix")
+    return x
 
 
 CHOLESKY_BLOCK = 64
@@ -77,13 +104,11 @@ CHOLESKY_BLOCK = 64
 
 def _cholesky_tangent(factor, tangent):
     out = np.empty(tangent.shape, tangent.dtype)
-    if out.size:
-        trtrs = routine("trtrs", factor)
-        for index in np.ndindex(out.shape[:-2]):
-            one = factor[index]
-            left, _ = trtrs(one, tangent[index] + tangent[index].T, True, 0)
-            inner, _ = trtrs(one, left.T, True, 0)
-            out[index] = one @ _half_below(inner.T)
+    for index in np.ndindex(out.shape[:-2] if out.size else (0,)):
+        one = factor[index]
+        left = _triangular_solution(one, tangent[index] + tangent[index].T, True)
+        inner = _triangular_solution(one, left.T, True)
+        out[index] = one @ _half_below(inner.T)
     return out
 
 
@@ -121,7 +146,7 @@ def _reversed_cholesky(factor, change):
             change[now, now] -= np.tril(below.T @ factor[after, now])
             change[now, before] -= below.T @ factor[after, before]
         inner = _with_half_diagonal(np.tril(square.T @ change[now, now]))
-        left, _ = routine("trtrs", factor)(square, inner + inner.T, True, 1)
+        left = _triangular_solution(square, inner + inner.T, True, "T")
         symmetric = _times_inverse(left, square)
         change[now, before] -= symmetric @ rows
         change[now, now] = _with_half_diagonal(np.tril(symmetric))
@@ -130,7 +155,9 @@ def _reversed_cholesky(factor, change):
 
 def _times_inverse(x, lower):
     """Return x times the inverse of a lower triangular matrix."""
-    return routine("trtrs", lower)(lower, x.T, True, 1)[0].T
+    if x.size >= _MANY and blas.has_routines(x.dtype.char):
+        return blas.solve_triangle(lower, x, True, right=True)
+    return _triangular_solution(lower, x.T, True, "T").T
 
 
 def _adjugate(a):
@@ -161,6 +188,16 @@ def finite(a: Any) -> Any:
     return a
 
 
+def in_one_thread(function: Any) -> Any:
+    """Return a kernel of factors in which NumPy's library has one thread where that takes less time."""
+
+    def run(a, **params):
+        with blas.numpy_threads(max(a.shape[-2:])):
+            return function(a, **params)
+
+    return run
+
+
 def _as_complex(x):
     """Return values in a complex dtype: NumPy gives real ones where no imaginary part is left."""
     return x.astype(x.dtype.char.upper(), copy=False)
@@ -178,15 +215,15 @@ def _mirror(a, *, lower, conjugate):
 
 
 kernel(la.mirror_op, _mirror)
-kernel(la.eigvals_op, lambda a: _as_complex(np.linalg.eigvals(a)))
-kernel(la.eig_op, lambda a: tuple(_as_complex(x) for x in np.linalg.eig(a)))
-kernel(la.eigvalsh_op, lambda a, *, lower: np.linalg.eigvalsh(a, _TRIANGLES[lower]))
-kernel(la.eigh_op, lambda a, *, lower: tuple(np.linalg.eigh(a, _TRIANGLES[lower])))
-kernel(la.svdvals_op, np.linalg.svdvals)
-kernel(la.svd_op, lambda a, *, full: tuple(np.linalg.svd(finite(a), full_matrices=full)))
-kernel(la.qr_op, lambda a: tuple(np.linalg.qr(a)))
+kernel(la.eigvals_op, in_one_thread(lambda a: _as_complex(np.linalg.eigvals(a))))
+kernel(la.eig_op, in_one_thread(lambda a: tuple(_as_complex(x) for x in np.linalg.eig(a))))
+kernel(la.eigvalsh_op, in_one_thread(lambda a, *, lower: np.linalg.eigvalsh(a, _TRIANGLES[lower])))
+kernel(la.eigh_op, in_one_thread(lambda a, *, lower: tuple(np.linalg.eigh(a, _TRIANGLES[lower]))))
+kernel(la.svdvals_op, in_one_thread(np.linalg.svdvals))
+kernel(la.svd_op, in_one_thread(lambda a, *, full: tuple(np.linalg.svd(finite(a), full_matrices=full))))
+kernel(la.qr_op, in_one_thread(lambda a: tuple(np.linalg.qr(a))))
 kernel(la.pinv_op, lambda a, cutoff: np.linalg.pinv(finite(a), cutoff))
-kernel(la.cholesky_op, np.linalg.cholesky)
+kernel(la.cholesky_op, in_one_thread(np.linalg.cholesky))
 kernel(la.cholesky_tangent_op, _cholesky_tangent)
 kernel(la.cholesky_cotangent_op, _cholesky_cotangent)
 kernel(la.inv_op, np.linalg.inv)

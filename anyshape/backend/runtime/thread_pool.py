@@ -5,8 +5,6 @@ Nobody waits for a thread that has not started, so concurrent and nested runs ca
 
 After a failed tile or Ctrl-C no further tile is handed out. The error surfaces once the running tiles are done.
 
-Query the number of threads that BLAS uses for one product; it can change at any time.
-
 Split large contractions among threads where BLAS itself uses one.
 
 The axis and the number of parts depend on sizes and the machine alone, so the result is the same for any number of
@@ -17,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import functools
 import operator
 import os
 import threading
@@ -28,7 +25,7 @@ import numpy as np
 
 from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.outcome import WarningCollector
-from anyshape.support.packages import queue, threadpoolctl
+from anyshape.support.packages import blas, queue
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -201,18 +198,6 @@ def _run_on(threads: int, work: Work, count: int, per: int) -> None:
     run.surface()
 
 
-@functools.cache
-def _libraries() -> list[Any]:
-    """List the BLAS libraries that NumPy calls; SciPy may have loaded another one."""
-    loaded = [c for c in threadpoolctl.ThreadpoolController().lib_controllers if c.user_api == "blas"]
-    return [c for c in loaded if "numpy" in c.filepath] or loaded
-
-
-def blas_threads() -> int | None:
-    """Return the number of threads of NumPy's BLAS, or None if that library does not report it."""
-    return max([c.num_threads for c in _libraries()], default=None)
-
-
 PARTS = min(4, os.cpu_count() or 1)
 MIN_PRODUCTS = 1 << 25  # about a millisecond of BLAS; waking a thread takes 0.1 ms
 Product = Callable[[Any, Any], Any]
@@ -234,7 +219,7 @@ def split_product(
         return product
 
     def run(x, y):
-        if PARTS == 1 or blas_threads() != 1:
+        if PARTS == 1 or blas.blas_threads() != 1:
             return product(x, y)
         sizes = dict(zip((*left, *right), x.shape + y.shape, strict=True))
         label = max(out, key=sizes.__getitem__)

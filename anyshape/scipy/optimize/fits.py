@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
+from anyshape.backend.runtime.blas import scipy_threads
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.tracebacks import short_traceback
@@ -81,7 +82,9 @@ def least_squares(
 
     def run(f: Objective, settings):
         jacobian = "2-point" if f.exact is None else f.jacobian
-        return (scipy_optimize.least_squares(f, f.unknowns.vector(), jacobian, *settings, **named),)
+        start = f.unknowns.vector()
+        with scipy_threads(start.size):
+            return (scipy_optimize.least_squares(f, start, jacobian, *settings, **named),)
 
     residuals = (lambda x, *args: fun(x, *args, **keywords)) if keywords else fun
     if active() is None:

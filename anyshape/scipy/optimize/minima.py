@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
+from anyshape.backend.runtime.blas import scipy_threads
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.tracebacks import short_traceback
@@ -111,9 +112,11 @@ def _minimised(f: Objective, method, constraints, rest: dict[str, Any]):
         rest["callback"] = lambda v: user(f.unknowns.unpacked(v))
     if f.exact is None or name in _WITHOUT_GRADIENT:
         return scipy_optimize.minimize(f, f.unknowns.vector(), method=method, **rest)
-    second: dict[str, Any] = {"hess": f.hessian} if name in _BY_HESSIAN else {}
-    second |= {"hessp": f.hessian_product} if name in _BY_PRODUCT else {}
-    return scipy_optimize.minimize(f.value_and_gradient, f.unknowns.vector(), method=method, jac=True, **second, **rest)
+    rest |= {"hess": f.hessian} if name in _BY_HESSIAN else {}
+    rest |= {"hessp": f.hessian_product} if name in _BY_PRODUCT else {}
+    start = f.unknowns.vector()
+    with scipy_threads(start.size):  # of products of the objective, which may have many, are NumPy's
+        return scipy_optimize.minimize(f.value_and_gradient, start, method=method, jac=True, **rest)
 
 
 def _traced(fun: Function, unknowns: Unknowns, method, constraints, rest: dict[str, Any]) -> Result:

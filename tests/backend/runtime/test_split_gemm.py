@@ -5,7 +5,7 @@ import pytest
 
 import anyshape
 from anyshape.backend.compiler.codegen import bodies
-from anyshape.backend.runtime import thread_pool
+from anyshape.backend.runtime import blas, thread_pool
 from anyshape.backend.runtime.config import config
 
 CASES = {
@@ -26,7 +26,7 @@ CASES = {
 def everything_is_large(monkeypatch):
     """Split contractions of every size; `MIN_PRODUCTS` is read when a program is compiled."""
     monkeypatch.setattr(bodies, "MIN_PRODUCTS", 0)
-    monkeypatch.setattr(thread_pool, "blas_threads", lambda: 1)
+    monkeypatch.setattr(thread_pool.blas, "blas_threads", lambda: 1, raising=False)
     monkeypatch.setattr(config, "num_threads", 3)
 
 
@@ -62,11 +62,11 @@ def test_results_are_bitwise_equal_for_any_number_of_threads(everything_is_large
 
 
 def test_a_multithreaded_blas_gets_whole_contractions(everything_is_large, monkeypatch):
-    monkeypatch.setattr(thread_pool, "blas_threads", lambda: 2)
+    monkeypatch.setattr(thread_pool.blas, "blas_threads", lambda: 2, raising=False)
     monkeypatch.setattr(thread_pool, "run_tiles", lambda *_: pytest.fail("two pools of threads at once"))
     assert anyshape.jit(lambda x: x @ x)(np.eye(3)).tolist() == np.eye(3).tolist()
 
 
 def test_the_number_of_blas_threads_is_positive_or_unknown():
-    threads = thread_pool.blas_threads()
+    threads = blas.blas_threads()
     assert threads is None or threads >= 1
