@@ -488,6 +488,13 @@ def visible_order(function: Any) -> Order:
     return Order.KEYS if hidden else Order.ALL
 
 
+def by_keyword(arguments: Any, names: Sequence[str]) -> Any:
+    """Return the structure of (args, kwargs) in which the last positional arguments are given by keyword."""
+    args, kwargs = unflatten(arguments, range(arguments.num_leaves))
+    first = len(args) - len(names)
+    return flatten((args[:first], {**dict(zip(names, args[first:], strict=True)), **kwargs}))[1]
+
+
 def in_order(kwargs: dict[str, Any], order: Order) -> dict[str, Any]:
     """Return keywords as they are, or sorted if the function cannot see their order."""
     return kwargs if order is Order.ALL or len(kwargs) < 2 else dict(sorted(kwargs.items()))
@@ -514,6 +521,19 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
     except (TypeError, ValueError):
         return []
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def parameters_by_either(function: Any) -> tuple[str, ...]:
+    """Return the names of parameters that are given by position or by keyword, "" for ones by position alone."""
+    while isinstance(getattr(function, "order", None), Order):  # it was transformed
+        function = function.__wrapped__
+    bound = isinstance(function, types.MethodType)
+    function = function.__func__ if bound else function
+    if type(function) is not types.FunctionType:
+        return ()
+    code = function.__code__
+    by_position = ("",) * code.co_posonlyargcount
+    return (*by_position, *code.co_varnames[code.co_posonlyargcount : code.co_argcount])[bound:]
 
 
 def named(path: str, names: Sequence[str]) -> str:

@@ -110,15 +110,16 @@ def grad(
 def derivative(transformed: Callable[..., Any], name: str, recipe: tuple[Any, ...], declared: Declared) -> Jitted:
     """Return a derivative jitted; its recipe is the transform, the function, argnums and others."""
     _, function, argnums, *_ = recipe
-    _entries(name, argnums)
+    chosen = _entries(name, argnums)
     options = declared.options(function, name, "all")
     if options.static:
         options.static.require_other(argnums)
-    if not declared.is_empty:
-        return jit_transform(transformed, name, function, recipe, options, behind_object, declared.keywords())
-    jitted = jit_transform(transformed, name, function, recipe, options, behind_object)
-    transform, _, *settings = recipe
-    share_programs(jitted, function, transform, *settings)
+    jitted = jit_transform(transformed, name, function, recipe, options, behind_object, declared.keywords())
+    inner = function.positional_from if isinstance(function, Jitted) else 0
+    jitted.positional_from = None if inner is None or min(chosen) < 0 else max(inner, max(chosen) + 1)
+    if declared.is_empty:
+        transform, _, *settings = recipe
+        share_programs(jitted, function, transform, *settings)
     return jitted
 
 

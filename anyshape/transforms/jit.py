@@ -98,6 +98,7 @@ def jit(
     checked = Options(static, shapes, max_bytes, optimize, compile).checked(shown_name)
     jitted = Jitted(function, shown_name, None, checked, (jit, (function,), options))
     jitted.may_rebind = True
+    jitted.positional_from = function.positional_from if isinstance(function, Jitted) else 0
     if on_decision == "guard" and all(x is None for name, x in options.items() if name != "on_decision"):
         inner = function.origin if isinstance(function, Jitted) else None
         jitted.origin = (function, jit) if inner is None else (inner[0], (jit, inner[1]))

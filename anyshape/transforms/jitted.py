@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import logging
 import pickle
 import sys
@@ -87,6 +88,9 @@ class Jitted:
         self.is_final = False  # whether a call beyond max_bytes is not traced again
         self.rebinding: rebound.Rebinding | None = None  # names that are arguments and results
         self.may_rebind = False
+        # number of positional arguments from which on further ones may be given by keyword alike, None if it matters
+        self.positional_from: int | None = None
+        self._parameters: tuple[str, ...] | None = None  # that are given in both ways
         self._tables_stay = False  # whether the function needs tables as they are, not as arrays
         self._plain: Jitted | None = None  # the function, for one whose pickles carry its programs
 
@@ -181,6 +185,7 @@ class Jitted:
         """
         if self.origin is None or not any(map(object_arguments.are_kept, (*args, *kwargs.values()))):
             return None
+        args, kwargs, _ = self._by_position(args, kwargs)
         if self._object_calls is None:
             self._object_calls = caching.shared_programs().ObjectCalls(self)
         for _ in range(_MOST_JOINS):
@@ -253,7 +258,7 @@ class Jitted:
         if not traced:
             self._cache.hits += 1
             if not self.options.static and not call.static:
-                self._cache.add_fast_path(call.key)
+                self._cache.add_fast_path(call.key, call.moved)
         try:
             return paths.follow(self, call, entry) if entry.path else entry.program.call_flat(call.arrays)
         except MemoryLimitError as error:
@@ -265,6 +270,7 @@ class Jitted:
 
     def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any], tables_stay: bool = False) -> Call:
         """Return the leaves of the arguments as arrays, with their key."""
+        args, kwargs, moved = self._by_position(args, kwargs)
         is_kept = functools.partial(object_arguments.is_kept, tables_stay=tables_stay or self._tables_stay)
         args, kwargs, static = self.options.static.split(args, kwargs, is_kept)
         kwargs = pytrees.in_order(kwargs, self.order)
@@ -284,7 +290,25 @@ class Jitted:
             kinds.append(leaf_key(array, pytrees.scalar_kind(x)))
         frozen = self.options.static.key(static) if static else ()
         key = Key(tree, frozen, tuple(kinds), pytrees.frozen_keys(tree), self.order)
-        return Call(args, kwargs, static, raw, arrays, key)
+        return Call(args, kwargs, static, raw, arrays, key, moved)
+
+    def _by_position(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[str, ...]]:
+        """Return arguments with those by position that follow by keyword, and the names of these.
+
+        So calls in both ways share a program. The order of keywords stays where the function sees it.
+        """
+        count = len(args)
+        if not kwargs or self.positional_from is None or count < self.positional_from:
+            return args, kwargs, ()
+        if self._parameters is None:
+            self._parameters = pytrees.parameters_by_either(self.__wrapped__)
+        moved = tuple(itertools.takewhile(kwargs.__contains__, self._parameters[count:]))
+        if not moved or (self.order is pytrees.Order.ALL and (*kwargs,)[: len(moved)] != moved):
+            return args, kwargs, ()
+        others = {name: x for name, x in kwargs.items() if name not in moved}
+        return (*args, *[kwargs[name] for name in moved]), others, moved
 
     def _leaf(self, x, i: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> np.ndarray:
         """Return leaf i of the arguments as an array; an error names its path."""
@@ -447,7 +471,7 @@ class Jitted:
         self._leave(DepartedError())
         _, entry, _ = self._prepared(args, kwargs, on_path=True)
         timed = Jitted(self.function, self.name, self.__wrapped__, self.options)
-        timed.rebinding, timed.may_rebind = self.rebinding, self.may_rebind
+        timed.rebinding, timed.may_rebind, timed.positional_from = self.rebinding, self.may_rebind, self.positional_from
         timed._cache.state, timed._cache.state_holds = self._cache.state, self._cache.state_holds
         timed._cache.add(entry.timed(timers))
         return timed
@@ -554,7 +578,7 @@ class Jitted:
         like = types.MethodType(self.__wrapped__, instance)
         recipe: tuple[Any, ...] = (bind_method, (self, instance), {})
         method = Jitted(function, self.name, like, self.options.bound(), recipe, bound_from=(self, instance))
-        method.may_rebind = self.may_rebind
+        method.may_rebind, method.positional_from = self.may_rebind, self.positional_from
         return method if self._plain is None else method.with_programs()
 
     # -- representation, copies and pickles
@@ -569,6 +593,7 @@ class Jitted:
         function = Jitted(plain.function, plain.name, plain.__wrapped__, plain.options, plain.recipe, plain._method)
         function._cache, function._lock, function._bound_from = plain._cache, plain._lock, plain._bound_from
         function.rebinding, function.may_rebind, function._plain = plain.rebinding, plain.may_rebind, plain
+        function.positional_from = plain.positional_from
         return function
 
     def __repr__(self) -> str:

@@ -176,10 +176,17 @@ class Family:
     def follow(self, names: Iterable[Name]) -> bool:
         """Have variables as arguments from here on; return whether there are new ones."""
         known = [name for name in names if type(name.owner) is dict and id(name.owner) in self._spaces]
-        new = {f"{CAPTURED}{name.label}": name for name in known} if self._follows else {}
-        if not new.keys() - self.variables.keys():
+        variables = {name.identity: label for label, name in self.variables.items()}
+        count = len(variables)
+        for name in known if self._follows else ():
+            if name.identity not in variables:
+                label = f"{CAPTURED}{name.label}"
+                taken = *self.labels, *variables.values()
+                label = label if label not in taken else f"{label} ({len(taken)})"
+                variables[name.identity] = label
+                self.variables = {**self.variables, label: name}
+        if len(variables) == count:
             return False
-        self.variables |= new
         self.jitted.clear_cache()
         return True
 
@@ -290,6 +297,7 @@ class _OfFamily(Jitted):
         prototype = family.prototype
         like = prototype.function if type(prototype) is WithObjects else prototype
         super().__init__(family.traced, jitted.name, like, jitted.options)
+        self.positional_from = jitted.positional_from
         self.family = family
 
     def _new_state(self) -> CapturedState:

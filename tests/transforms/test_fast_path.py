@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anyshape
-from anyshape import jit
+from anyshape import grad, jit, value_and_grad, vmap
 from anyshape.backend.runtime.outcome import GUARD_FAILED
 from anyshape.errors import ArgumentError, ShapeError, SizeMismatchError
 from anyshape.program import pytree_codegen
@@ -127,6 +127,81 @@ def test_keys_of_a_dict_and_their_order_matter():
     for tree in ({"a": x, "b": b[:1]}, {"b": b[:1], "a": x}, {"a": x, "b": x}, {"b": x + 1, "a": x}):
         np.testing.assert_array_equal(g(tree), tree["a"] - 2 * tree["b"])
     assert g.cache_info().traces == 2
+
+
+def weighted(b, a, k=2.0, *rest, **more):
+    return np.sum(b * b * a) * k + sum(rest) + sum(more.values())
+
+
+def pair(b, a, /, c):
+    return np.sum(b * b * a - c)
+
+
+@pytest.mark.parametrize("transform", [jit, grad, value_and_grad, lambda f: jit(grad(f))])
+def test_arguments_by_keyword_and_by_position_share_a_program(transform):
+    same = lambda r, s: np.testing.assert_equal(np.asarray(r, object).tolist(), np.asarray(s, object).tolist())
+    f, x, y = transform(weighted), np.array([1.0, 2.0]), np.array([5.0, 7.0])
+    expected = transform(lambda b: weighted(b, y, 3.0))(x)
+    for _ in range(3):
+        for call in (lambda: f(x, y, 3.0), lambda: f(x, y, k=3.0), lambda: f(x, a=y, k=3.0), lambda: f(x, k=3.0, a=y)):
+            same(call(), expected)
+    assert f.cache_info().traces <= 2 and f.cache_info().hits >= 10  # the order of keywords is seen by **more
+    same(f(x, y, 3.0, 1.0), transform(lambda b: weighted(b, y, 3.0, 1.0))(x))
+    same(f(x, y, 3.0, z=1.0), transform(lambda b: weighted(b, y, 3.0, z=1.0))(x))
+    same(f(x, a=y), transform(lambda b: weighted(b, y))(x))
+    g = transform(pair)
+    same(g(x, y, c=x), transform(lambda b: pair(b, y, x))(x))
+    same(g(x, y, x), g(x, y, c=x))
+    assert g.cache_info()[:2] == (1, 2)
+    with pytest.raises(TypeError, match=r"positional-only|multiple values"):
+        g(x, b=y, c=x)
+
+
+def test_all_arguments_by_keyword_in_any_order():
+    def f(b, a):
+        return b - 2 * a
+
+    g, x, y = jit(f), np.arange(3.0), np.arange(3)
+    for _ in range(3):
+        for r in (g(x, y), g(x, a=y), g(b=x, a=y), g(a=y, b=x)):
+            np.testing.assert_array_equal(r, x - 2 * y)
+    np.testing.assert_array_equal(g(a=x, b=y), y - 2 * x)
+    assert g.cache_info()[:2] == (2, 11)
+    for wrong in (lambda: g(x, b=y), lambda: g(a=y), lambda: g(x, c=y)):
+        with pytest.raises(TypeError, match=r"multiple values|missing|unexpected"):
+            wrong()
+
+
+def test_a_method_takes_keywords_and_positions_alike():
+    class Scaled:
+        k = 2.0
+
+        @jit
+        def value(self, x, y):
+            return x * self.k - y
+
+    s = Scaled()
+    for _ in range(2):
+        for r in (s.value(3.0, 1.0), s.value(3.0, y=1.0), s.value(y=1.0, x=3.0)):
+            assert r == 5.0
+    assert s.value.cache_info()[:2] == (1, 5)
+
+
+def test_vmap_maps_keywords_over_axis_0():
+    f, x, y = lambda a, b: a @ b, np.arange(4.0).reshape(2, 2), np.arange(4.0, 8.0).reshape(2, 2)
+    for g in (vmap(f, in_axes=1), jit(vmap(f, in_axes=1))):
+        np.testing.assert_array_equal(g(x, y), [x[:, 0] @ y[:, 0], x[:, 1] @ y[:, 1]])
+        np.testing.assert_array_equal(g(x, b=y), [x[:, 0] @ y[0], x[:, 1] @ y[1]])
+
+
+def test_argnums_count_the_arguments_by_position():
+    f, x, y = lambda a, b: np.sum(a * a * b), np.ones(2), np.full(2, 3.0)
+    for argnums in (1, (0, 1)):
+        for g in (grad(f, argnums), jit(grad(f, argnums))):
+            with pytest.raises(ArgumentError, match="argnums 1 is out of range for 1 arguments by position"):
+                g(x, b=y)
+    np.testing.assert_array_equal(grad(f, -1)(x, b=y), 2 * x * y)  # that of the last one by position
+    np.testing.assert_array_equal(grad(f, -1)(x, y), x * x)
 
 
 def test_keywords_and_positions_make_different_programs():

@@ -304,6 +304,30 @@ def test_globals_of_a_script_may_change_at_each_step():
     assert names["hits"][-2:] == [1, 1]
 
 
+def test_a_global_may_have_the_name_of_a_variable_that_is_closed_over():
+    names = {"__name__": "one_name"}
+    exec(
+        textwrap.dedent("""
+            import numpy as np
+            from anyshape import grad
+
+            def of_global(w):
+                return np.sum(w * v)
+
+            def make(v):
+                return grad(lambda w: of_global(w) + np.sum(w * w * v))
+        """),
+        names,
+    )
+    traces = []
+    for i in range(8):
+        names["v"] = np.full(2, i + 1.0)
+        f = names["make"](X * i)
+        np.testing.assert_allclose(f(X), names["v"] + 2 * X * X * i)
+        traces.append(f.cache_info().traces)
+    assert traces[-4:] == [0] * 4
+
+
 def test_a_global_function_that_changes_is_noticed():
     names = {"__name__": "another_script"}
     exec(

@@ -278,6 +278,7 @@ class Call(NamedTuple):
     raw: list[Any]
     arrays: list[Any]
     key: Key
+    moved: tuple[str, ...] = ()  # last positional arguments, which were given by these keywords
 
     def leaves(self, name: str, names: Sequence[str]) -> Leaves:
         """Return the leaves that a trace starts from, each checked; `names` are the positional parameters."""
@@ -499,7 +500,7 @@ class Cache:
         self.by_key: dict[Key, list[CacheEntry]] = {}
         self.fast_paths: tuple[FastPath, ...] = ()
         self.first_path: Callable[..., Any] = _no_path  # the first of these
-        self.paths: dict[Key, FastPath | None] = {}  # also those that had to leave `fast_paths`
+        self.paths: dict[tuple[Key, tuple[str, ...]], FastPath | None] = {}  # also those that had to leave `fast_paths`
         self.state: CapturedState | None = None
         self.state_holds: Callable[[], bool] | None = None
         self.stale: deque[CacheEntry] = deque(maxlen=_MAX_STALE)
@@ -558,16 +559,21 @@ class Cache:
         self.hits += entry.hits
         entry.hits, entry.used = 0, False
 
-    def add_fast_path(self, key: Key) -> None:
-        """Add the fast path of a key in front, if the key has a reader and no fast path yet."""
+    def add_fast_path(self, key: Key, moved: tuple[str, ...] = ()) -> None:
+        """Add the fast path of a key in front, if the key has a reader and no fast path yet.
+
+        The last positional arguments are given by keywords, which are `moved`.
+        """
         entries = self.by_key.get(key)
-        if entries is None or any(path.entries is entries for path in self.fast_paths):
+        path = self.paths.get((key, moved), ...)
+        if entries is None or any(other is path for other in self.fast_paths):
             return
-        if key not in self.paths:
+        if path is ...:
             names = {"entries": entries, "GUARD_FAILED": GUARD_FAILED}
-            serve = matcher(key.tree, key.leaves, key.order, _SERVING.strip().splitlines(), names)
-            self.paths[key] = None if serve is None else FastPath(serve, entries)
-        if (path := self.paths[key]) is not None:
+            tree = pytrees.by_keyword(key.tree, moved) if moved else key.tree
+            serve = matcher(tree, key.leaves, key.order, _SERVING.strip().splitlines(), names)
+            path = self.paths[key, moved] = None if serve is None else FastPath(serve, entries)
+        if path is not None:
             self._take_fast_paths((path, *self.fast_paths[: MAX_FAST_PATHS - 1]))
 
     def _take_fast_paths(self, paths: tuple[FastPath, ...]) -> None:
@@ -653,7 +659,7 @@ class Cache:
         if not entries:
             del self.by_key[entry.key]
             self._take_fast_paths(tuple([path for path in self.fast_paths if path.entries is not entries]))
-            self.paths.pop(entry.key, None)
+            self.paths = {key: path for key, path in self.paths.items() if key[0] != entry.key}
         for other in (entry, *self.entries()):
             self._collect_hits(other)
 
