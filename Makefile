@@ -64,13 +64,13 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "open build/site/index.html"
 
-# One thread of linear algebra, so that times do not depend on who else runs.
+# Nothing is set, as most users set nothing: leave the machine alone meanwhile.
 bench: $(READY)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.run
 
 # Measures all sections, stores the numbers in docs/measured.json, and writes the tables of the pages.
 bench-docs: $(READY)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.tables benchmarks/results.json
 
 # What the benchmarks compare with, for the CPU, apart from what the project needs. What cannot be installed is left out.

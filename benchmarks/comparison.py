@@ -19,15 +19,24 @@ OURS = ("first", "steady", "new shape", "peak memory")
 
 
 def compared(results: Sequence[Result]) -> list[Result]:
-    """The lines that hold numbers by library."""
-    return [r for r in results if "libraries" in r.data]
+    """The lines that hold numbers by library: at default threads, or at one where nothing else was measured."""
+    lines = [r for r in results if "libraries" in r.data]
+    return [r for r in lines if r.data["threads"] is None] or lines
+
+
+def _in_one_thread(results: Sequence[Result]) -> dict[str, dict[str, Any]]:
+    """Numbers by library with one thread, by workload."""
+    return {r.data["key"]: r.data["libraries"] for r in results if r.data.get("threads") == 1}
 
 
 def table(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
-    """Columns and rows. In parentheses: the time or memory divided by that of the hand-written NumPy."""
-    peers = _peers(results)
+    """Columns and rows. In parentheses: the time or memory divided by that of the hand-written NumPy.
+
+    The first line of a cell is what users meet who set nothing; times with one thread stand below.
+    """
+    peers, one = _peers(results), _in_one_thread(results)
     columns = ["workload", "by hand", *[f"anyshape {name}" for name in OURS], *peers]
-    return columns, [_row(r, peers) for r in compared(results)]
+    return columns, [_row(r, peers, one.get(r.data["key"], {})) for r in compared(results)]
 
 
 def notes(results: Sequence[Result], missing: Sequence[str]) -> list[str]:
@@ -46,22 +55,32 @@ def _peers(results: Sequence[Result]) -> list[str]:
     return [name for name in names if name not in ("numpy", "anyshape")]
 
 
-def _row(result: Result, peers: Sequence[str]) -> list[str]:
+def _row(result: Result, peers: Sequence[str], one: dict[str, Any]) -> list[str]:
     libraries = result.data["libraries"]
     hand, ours = libraries["numpy"], libraries["anyshape"]
     if "failed" in ours:
         cells = ["failed", "", "", ""]
     else:
         memory = _memory(ours.get("peak")) + _beside(ours.get("peak"), hand.get("peak"))
-        cells = [seconds(ours["first"]), _steady(ours, hand), seconds(ours["more"]), memory]
-    by_hand = "failed" if "failed" in hand else seconds(hand["steady"])
-    return [result.data["title"], by_hand, *cells, *[_peer(libraries.get(p), hand) for p in peers]]
+        steady = _steady(ours, hand) + _alone("anyshape", one)
+        cells = [seconds(ours["first"]), steady, seconds(ours["more"]), memory]
+    by_hand = "failed" if "failed" in hand else seconds(hand["steady"]) + _alone("numpy", one)
+    return [result.data["title"], by_hand, *cells, *[_peer(p, libraries.get(p), hand, one) for p in peers]]
 
 
-def _peer(numbers: dict[str, Any] | None, hand: dict[str, Any]) -> str:
+def _peer(name: str, numbers: dict[str, Any] | None, hand: dict[str, Any], one: dict[str, Any]) -> str:
     if numbers is None or "failed" in numbers:
         return "" if numbers is None else "failed"
-    return f"{_steady(numbers, hand)}\nfirst {seconds(numbers['first'])}\nnew shape {seconds(numbers['more'])}"
+    steady = _steady(numbers, hand) + _alone(name, one)
+    return f"{steady}\nfirst {seconds(numbers['first'])}\nnew shape {seconds(numbers['more'])}"
+
+
+def _alone(name: str, one: dict[str, Any]) -> str:
+    """A line with the time of a library with one thread, and its ratio to hand-written NumPy with one."""
+    numbers, hand = one.get(name), one.get("numpy")
+    if numbers is None or hand is None or "failed" in numbers:
+        return ""
+    return f"\none thread {_steady(numbers, hand)}"
 
 
 def _steady(numbers: dict[str, Any], hand: dict[str, Any]) -> str:

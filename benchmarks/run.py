@@ -5,9 +5,9 @@
 Peers (autograd, jax, torch, pytensor) are measured where they are installed, in processes of their own. `make
 bench-peers` installs them, and ANYSHAPE_PEERS names another interpreter that has them.
 
-The exit status is 0 even if a limit is missed, because times depend on the load of the machine. Set OMP_NUM_THREADS=1,
-as `make bench` does: with more threads of linear algebra, times depend on other processes. In the section speed, each
-library has as many threads as there are cores, or `--threads N`. Only the BLAS of NumPy has one.
+The exit status is 0 even if a limit is missed, because times depend on the load of the machine. No number of threads is
+set, as most users set none: leave the machine alone meanwhile. Libraries are compared so in the section speed, and with
+one thread each in the section one_thread.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ MODULES = (
     importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention, loops, decisions,
     assigning, scientific, lending, cluster,
 )  # fmt: skip
-SECTIONS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
+SECTIONS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
+SECTIONS["one_thread"] = speed.in_one_thread
 QUICK_SCALE = 0.01  # of the arrays in the section speed
 SMALLER: dict[str, dict[str, Any]] = {  # in a quick run
     "calls": {"libraries": ()},
@@ -87,16 +88,15 @@ def show(results: Iterable[Result]) -> None:
     print_table(COLUMNS, rows, ["bold red" if row[3] == "NO" else None for row in rows])
 
 
-def show_comparison(results: Sequence[Result], threads: int, *, quick: bool = False) -> None:
+def show_comparison(results: Sequence[Result], threads: int | None, *, quick: bool = False) -> None:
     """Print the table of workloads by library, if they were run."""
     columns, rows = comparison.table(results)
     if rows:
         print_table(columns, rows, [None] * len(rows), wide=True)
         print("a time or memory in parentheses is divided by that of the hand-written NumPy; medians of turns")
-        blas = os.environ.get("OPENBLAS_NUM_THREADS", threads)
         if quick:
             print(f"the arrays have {QUICK_SCALE:.0%} of the elements that are named")
-        print(f"{threads} threads for each library, {blas} for the BLAS of NumPy")
+        print("nothing is set: default threads" if threads is None else f"{threads} threads for each library")
         for note in comparison.notes(results, peers.missing()):
             print(note)
 
@@ -118,13 +118,12 @@ def print_table(
     (console if console.is_terminal else Console(width=400 if wide else 160)).print(table)
 
 
-def machine(threads: int) -> dict[str, Any]:
-    """Describe the machine, with the number of threads of each library."""
+def machine(threads: int | None) -> dict[str, Any]:
+    """Describe the machine, with the number of threads of each library, None for their defaults."""
     versions = {"python": platform.python_version(), "numpy": np.__version__}
     where = {"machine": platform.machine(), "cpus": os.cpu_count(), "load": os.getloadavg()}
     when = {"date": time.strftime("%Y-%m-%d"), "processor": processor()}
-    blas = os.environ.get("OPENBLAS_NUM_THREADS", threads)
-    return {**where, **when, "threads": threads, "blas_threads": blas, **versions}
+    return {**where, **when, "threads": threads, **versions}
 
 
 def processor() -> str:
@@ -144,7 +143,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--picture", type=Path, default=Path(__file__).with_name("results.png"), help="(%(default)s)")
     parser.add_argument("--libraries", help="of the section speed, besides numpy and anyshape; all that are installed")
     parser.add_argument("--workloads", default=",".join(WORKLOADS), help="of the section speed (%(default)s)")
-    parser.add_argument("--threads", type=int, help="of each library in the section speed; as many as there are cores")
+    parser.add_argument("--threads", type=int, help="of each library in the section speed; its defaults")
     options = parser.parse_args(argv)
     options.only, options.workloads = options.only.split(","), options.workloads.split(",")
     libraries = [name for name in (options.libraries or "").split(",") if name]
@@ -159,7 +158,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 def chosen(options: argparse.Namespace, section: str) -> dict[str, Any]:
     """Return the options of a section. A quick run has small arrays, and only the peers named."""
     named = "" if options.libraries is None and options.quick else options.libraries
-    if section != "speed":
+    if section not in ("speed", "one_thread"):
         return SMALLER.get(section, {}) if options.quick else {}
     libraries = None if named is None else (*peers.OURS, *[n for n in named.split(",") if n and n not in peers.OURS])
     scale = QUICK_SCALE if options.quick else 1.0
@@ -168,7 +167,7 @@ def chosen(options: argparse.Namespace, section: str) -> dict[str, Any]:
 
 def write(options: argparse.Namespace, entries: Sequence[dict[str, Any]]) -> None:
     """Write the JSON file of what was measured so far."""
-    where = {**machine(options.threads or peers.cores()), "quick": options.quick}
+    where = {**machine(options.threads), "quick": options.quick}
     options.json.write_text(json.dumps({"where": where, "results": entries}, indent=2, allow_nan=False) + "\n")
 
 
@@ -181,13 +180,13 @@ def main(argv: list[str] | None = None) -> int:
     for name in options.only:
         print(f"{name} ...", end="", flush=True)
         start = time.perf_counter()
-        measured = SECTIONS[name].run(effort, **chosen(options, name))
+        measured = SECTIONS[name](effort, **chosen(options, name))
         results += measured
         entries += [{"section": name, **result.as_json()} for result in measured]
         write(options, entries)  # after each section: a long run may be ended
         print(f" {time.perf_counter() - start:.0f} s", flush=True)
     show(results)
-    show_comparison(results, options.threads or peers.cores(), quick=options.quick)
+    show_comparison(results, options.threads, quick=options.quick)
     verdicts = [r.within_limit for r in results if r.within_limit is not None]
     drawn = f", picture: {options.picture}" if comparison.draw(results, options.picture) else ""
     load = f"{os.getloadavg()[0]:.1f}"

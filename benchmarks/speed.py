@@ -1,8 +1,7 @@
 """Compare speed with hand-written NumPy and with other libraries on the same workloads.
 
-Every library works in a process of its own, without compilation caches of earlier days. It has as many threads as there
-are cores, or as `--threads` says. Hand-written NumPy, anyshape and autograd use the BLAS of NumPy. Its threads are set
-by OPENBLAS_NUM_THREADS: one under `make bench`, because two stall wherever others use a core.
+Every library works in a process of its own, without compilation caches of earlier days. No number of threads is set, as
+for users who set nothing, but in the section one_thread and by `--threads`. Threads stall wherever others use a core.
 
 Each workload is measured in four ways:
 
@@ -78,15 +77,20 @@ def run(
 ) -> list[Result]:
     """Return the results of this file; `scale` makes the arrays smaller, `keys` are the workloads."""
     results: list[Result] = []
-    with workers(peers.installed() if libraries is None else libraries, threads or peers.cores()) as asked:
+    with workers(peers.installed() if libraries is None else libraries, threads) as asked:
         versions = {name: _version(worker) for name, worker in asked.items()}
         for key in keys:
-            results += judged(key, WORKLOADS[key], measure(key, asked, effort, scale), versions)
+            results += judged(key, WORKLOADS[key], measure(key, asked, effort, scale), versions, threads)
     return results
 
 
+def in_one_thread(effort: Effort, **options: Any) -> list[Result]:
+    """Return the results with one thread for each library."""
+    return run(effort, **{**options, "threads": 1})
+
+
 @contextmanager
-def workers(libraries: Sequence[str], threads: int) -> Iterator[dict[str, Worker]]:
+def workers(libraries: Sequence[str], threads: int | None) -> Iterator[dict[str, Worker]]:
     """Start a process for each library, peers by the interpreter that has them."""
     with tempfile.TemporaryDirectory() as folder:
         asked = {name: Worker(peers.interpreter(name), name, threads, folder) for name in libraries}
@@ -190,13 +194,16 @@ def _bytes(tree: Any) -> int:
 # -- judging -----------------------------------------------------------------------------------------------------
 
 
-def judged(key: str, workload: Workload, measured: dict[str, Measured], versions: dict[str, str]) -> list[Result]:
+def judged(
+    key: str, workload: Workload, measured: dict[str, Measured], versions: dict[str, str], threads: int | None = None
+) -> list[Result]:
     """Return a line for the ratio to hand-written NumPy, with all numbers, and one for each other limit."""
     main = next((x for x in workload.limits if (x.of, x.to, x.by) == ("steady", "numpy", "anyshape")), None)
     libraries = {name: {"version": versions[name], **m.as_json()} for name, m in measured.items()}
-    data = {"key": key, "title": workload.title, "libraries": libraries}
+    data = {"key": key, "title": workload.title, "threads": threads, "libraries": libraries}
     ratio_by_hand = value_of(Limit(0), measured)
-    title, detail = f"{workload.title} / by hand", _detail(measured)
+    beside = "" if threads is None else f", {threads} thread{'s' * (threads > 1)}"
+    title, detail = f"{workload.title}{beside} / by hand", _detail(measured)
     results = [Result(title, ratio_by_hand, "x", main and main.at_most, detail, data)]
     for limit in workload.limits:
         value = value_of(limit, measured)

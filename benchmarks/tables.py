@@ -84,9 +84,9 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def compared(sections: Mapping[str, Section]) -> list[Section]:
-    """Return the workloads with their numbers by library."""
-    return [result for result in sections["speed"]["results"] if "libraries" in result]
+def compared(sections: Mapping[str, Section], name: str = "speed") -> list[Section]:
+    """Return the workloads with their numbers by library, at default threads or in the section one_thread."""
+    return [result for result in sections[name]["results"] if "libraries" in result]
 
 
 def libraries_of(workloads: Sequence[Section]) -> list[str]:
@@ -175,7 +175,10 @@ def versions(workloads: Sequence[Section]) -> Iterator[str]:
 
 
 def block(sections: Mapping[str, Section], name: str) -> str:
-    """Return the text of a block of a page: a table of workloads, `limits SECTION` or `machine SECTION`."""
+    """Return the text of a block of a page.
+
+    It is a table of workloads at default threads or of a section, `limits SECTION` or `machine SECTION`.
+    """
     kind, _, section = name.partition(" ")
     if (section or "speed") not in sections:
         return f"Not measured yet: `python -m benchmarks.run --only {section or 'speed'}`."
@@ -184,7 +187,7 @@ def block(sections: Mapping[str, Section], name: str) -> str:
     if kind == "machine":
         return machine(sections, section)
     cells = {"steady": steady, "first": duration("first"), "new": duration("more")}
-    return by_library(compared(sections), cells[kind])
+    return by_library(compared(sections, section or "speed"), cells[kind])
 
 
 def renewed(text: str, sections: Mapping[str, Section]) -> str:

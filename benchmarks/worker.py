@@ -23,6 +23,7 @@ from benchmarks.workloads import WORKLOADS
 ROOT = Path(__file__).resolve().parents[1]
 REPORTING = ("numpy", "anyshape", "compiled", "autograd")  # allocate through NumPy, which reports to tracemalloc
 GRACE = 5.0  # seconds in which a process has to end
+COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ANYSHAPE_NUM_THREADS")  # variables with numbers of threads
 
 
 class Failed(Exception):
@@ -111,20 +112,21 @@ class Server:
 class Worker:
     """Client of a server process on a number of cores. A process that does not answer in time is ended.
 
-    OpenBLAS, which NumPy brings, has as many threads unless the environment sets them. Compilation caches on disk go
-    into `folder`, so that no process finds the work of another.
+    Without a number, nothing is set, whatever the environment here says: a process has its defaults. Compilation caches
+    on disk go into `folder`, so that no process finds the work of another.
     """
 
-    def __init__(self, python: str, name: str, threads: int, folder: str, patience: float = 180.0) -> None:
+    def __init__(self, python: str, name: str, threads: int | None, folder: str, patience: float = 180.0) -> None:
         self.name, self.patience = name, patience
-        counts = dict.fromkeys(("OMP_NUM_THREADS", "ANYSHAPE_NUM_THREADS"), str(threads))
-        environment = {"OPENBLAS_NUM_THREADS": str(threads), **os.environ, **counts, "PYTHONPATH": str(ROOT)}
+        counts = {} if threads is None else dict.fromkeys(COUNTS, str(threads))
+        unset = {variable: value for variable, value in os.environ.items() if variable not in COUNTS}
+        environment = {**unset, **counts, "PYTHONPATH": str(ROOT)}
         environment |= {"TORCHINDUCTOR_CACHE_DIR": folder, "PYTENSOR_FLAGS": f"base_compiledir={folder}"}
         environment["ANYSHAPE_KERNEL_CACHE"] = folder
         self.said = Path(folder, f"{name}.txt")
         with self.said.open("wb") as said:
             self.process = subprocess.Popen(
-                [python, "-m", "benchmarks.worker", name, str(threads)],
+                [python, "-m", "benchmarks.worker", name, str(threads or 0)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=said,
@@ -170,9 +172,9 @@ class Worker:
 
 
 def serve(name: str, threads: int) -> None:
-    """Answer until nobody asks any more."""
+    """Answer until nobody asks any more; 0 threads stand for the defaults."""
     available = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    if threads < len(available):  # not all libraries look at variables of the environment
+    if 0 < threads < len(available):  # not all libraries look at variables of the environment
         os.sched_setaffinity(0, available[:threads])
     requests, answers = Connection(os.dup(0), writable=False), Connection(os.dup(1), readable=False)
     os.dup2(2, 1)

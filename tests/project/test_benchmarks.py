@@ -27,7 +27,6 @@ from benchmarks import (
     lending,
     libraries,
     loops,
-    peers,
     reference,
     run,
     scientific,
@@ -236,6 +235,36 @@ def test_a_library_that_is_wrong_or_fails_is_noted_and_the_others_go_on(monkeypa
     assert any("worse: is off" in note for note in comparison.notes(results, ("jax",)))
 
 
+def test_default_threads_come_first_and_one_thread_stands_beside(monkeypatch, tmp_path, capsys):
+    threads = []
+
+    class Counted(worker.Worker):
+        def __init__(self, python, name, count, folder):
+            threads.append(count)
+            super().__init__(python, name, count, folder)
+
+    monkeypatch.setattr(speed, "Worker", Counted)
+    file = tmp_path / "results.json"
+    sections = ["--only", "one_thread,speed", "--workloads", "ten"]
+    run.main(["--quick", *sections, "--json", str(file), "--picture", str(tmp_path / "no.png")])
+    assert threads == [1, 1, 1, None, None, None]
+    printed = capsys.readouterr().out
+    assert "ten, 1 thread / by hand" not in printed and "n = 10, 1 thread / by hand" in printed
+    assert printed.count("one thread ") == 3 and "nothing is set: default threads" in printed
+
+
+def test_a_worker_without_a_number_of_threads_inherits_none(monkeypatch, tmp_path):
+    for name in worker.COUNTS:
+        monkeypatch.setenv(name, "7")
+    seen = {}
+    monkeypatch.setattr(worker.subprocess, "Popen", lambda *_, env, **__: seen.update(env) or 1 / 0)
+    for count in (None, 3):
+        seen.clear()
+        with pytest.raises(ZeroDivisionError):
+            worker.Worker("python", "numpy", count, str(tmp_path))
+        assert {seen.get(name) for name in worker.COUNTS} == {None if count is None else "3"}
+
+
 class InProcess:
     """A worker without a process."""
 
@@ -416,7 +445,7 @@ def test_the_report_is_printed_and_written(tmp_path, capsys):
     written = json.loads(file.read_text())
     assert "logistic regression, N = 10" in capsys.readouterr().out
     assert {"name", "value", "limit", "met"} <= set(written["results"][0])
-    assert written["where"]["threads"] == peers.cores()
+    assert written["where"]["threads"] is None
 
 
 @pytest.mark.parametrize("rich", [True, False])
