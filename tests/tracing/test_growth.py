@@ -87,3 +87,28 @@ def test_the_cost_of_an_op_does_not_grow_with_the_program(program, differentiate
 def test_three_elementwise_ops_are_traced_in_few_calls(differentiate, most):
     few, many = calls_by_length(chain, (20, 40), differentiate)
     assert many - few < 20 * most
+
+
+def test_the_cost_of_a_trace_does_not_grow_with_other_functions(caplog):
+    """A trace that changes what it captures once read and copied the snapshots of all functions of the process."""
+    caplog.set_level("ERROR", "anyshape.trace")
+    notes = {}
+
+    def noting(x):
+        notes["traces"] = notes.get("traces", 0) + 1
+        return x + 1
+
+    jitted = anyshape.jit(noting)
+
+    def trace():
+        jitted.clear_cache()
+        jitted(np.ones(3))
+
+    trace()
+    alone = calls_of(trace)
+    others = [anyshape.jit(eval(f"lambda x, scales=[{i}, 0]: x * scales[0] + {i}")) for i in range(100)]
+    for other in others:
+        other(np.ones(3))
+    trace()
+    more = calls_of(trace) - alone
+    assert notes["traces"] == 4 and more < 8 * len(others)

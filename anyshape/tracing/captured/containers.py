@@ -158,11 +158,21 @@ def dict_of(value: Any) -> dict[str, Any] | None:
 def slots_of(kind: type) -> dict[str, Any]:
     """Return the slots of a class and its bases by name."""
     members: dict[str, Any] = {}
-    for base in kind.__mro__:
-        for name, value in vars(base).items():
-            if isinstance(value, types.MemberDescriptorType) and name not in members and not name.startswith("__"):
-                members[name] = value
+    for base in reversed(kind.__mro__):
+        members |= _unchanging_slots(base) if base.__flags__ & _IMMUTABLE else _own_slots(base)
     return members
+
+
+def _own_slots(kind: type) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for name, value in vars(kind).items():
+        if isinstance(value, types.MemberDescriptorType) and not name.startswith("__"):
+            members[name] = value
+    return members
+
+
+_IMMUTABLE = 1 << 8  # flag of classes whose attributes cannot be set
+_unchanging_slots = functools.lru_cache(1024)(_own_slots)
 
 
 def is_public(slot: Any, value: Any) -> bool:

@@ -166,6 +166,11 @@ class Watch:
                 holder.label, holder, "", before[0] if before else UNBOUND, now[0] if now else UNBOUND, before, now
             )
 
+    @functools.cached_property
+    def owners(self) -> frozenset[int]:
+        """Ids of what holds the values."""
+        return frozenset([id(h.owner) for h in self.holders])
+
     def accept(self, changes: Sequence[Change]) -> None:
         """Take over changes that a trace of another function made, as far as this snapshot is from before them."""
         made = {(c.holder.kind, id(c.holder.owner), c.name): c for c in changes}
@@ -593,8 +598,9 @@ class CapturedState:
                 self._say_own(change, line)
             else:
                 self._interfered.append(change)
+        owners = frozenset([id(c.holder.owner) for c in own])
         for other in [s.watch for s in list(_STATES) if s is not self]:
-            if other is not None:
+            if other is not None and not owners.isdisjoint(other.owners):  # few of thousands
                 other.accept(own)
 
     @property
