@@ -43,6 +43,7 @@ from benchmarks import (
     small,
     solving,
     speed,
+    threads,
 )
 from benchmarks.libraries import LIBRARIES
 from benchmarks.timing import QUICK, Effort, Result
@@ -57,7 +58,7 @@ except ImportError:
 
 MODULES = (
     importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention, loops, decisions,
-    assigning, scientific, lending, cluster,
+    assigning, scientific, threads, lending, cluster,
 )  # fmt: skip
 SECTIONS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 SECTIONS["one_thread"] = speed.in_one_thread
@@ -70,6 +71,7 @@ SMALLER: dict[str, dict[str, Any]] = {  # in a quick run
     "lending": {"names": ("scipy.cluster.vq",)},
     "assigning": {"steps": 3, "elements": 5},
     "loops": {"steps": 10, "examples": 4, "lengths": 5, "libraries": ()},
+    "threads": {"sizes": (5,)},
     "first_calls": {"ops": (100, 1_000), "leaves": (100,), "libraries": ()},
 }
 COLUMNS = ("benchmark", "measured", "limit", "met", "detail")

@@ -35,6 +35,7 @@ from benchmarks import (
     solving,
     speed,
     tables,
+    threads,
     timing,
     worker,
     workloads,
@@ -236,21 +237,35 @@ def test_a_library_that_is_wrong_or_fails_is_noted_and_the_others_go_on(monkeypa
 
 
 def test_default_threads_come_first_and_one_thread_stands_beside(monkeypatch, tmp_path, capsys):
-    threads = []
+    counts = []
 
     class Counted(worker.Worker):
         def __init__(self, python, name, count, folder):
-            threads.append(count)
+            counts.append(count)
             super().__init__(python, name, count, folder)
 
     monkeypatch.setattr(speed, "Worker", Counted)
     file = tmp_path / "results.json"
     sections = ["--only", "one_thread,speed", "--workloads", "ten"]
     run.main(["--quick", *sections, "--json", str(file), "--picture", str(tmp_path / "no.png")])
-    assert threads == [1, 1, 1, None, None, None]
+    assert counts == [1, 1, 1, None, None, None]
     printed = capsys.readouterr().out
     assert "ten, 1 thread / by hand" not in printed and "n = 10, 1 thread / by hand" in printed
     assert printed.count("one thread ") == 3 and "nothing is set: default threads" in printed
+
+
+def test_the_worst_ratio_of_default_threads_names_its_function(monkeypatch):
+    times = iter([{"product": 2.0, "qr": 3.0}, {"product": 4.0, "qr": 2.0}])
+    answer = lambda *_, **__: SimpleNamespace(stdout=json.dumps(next(times)))
+    monkeypatch.setattr(threads.subprocess, "run", answer)
+    (result,) = threads.at_size(8, 1)
+    assert result.value == 1.5 and result.detail.startswith("qr 1.50 of 2 ms") and not result.within_limit
+
+
+def test_functions_of_matrices_run_with_their_gradients(monkeypatch):
+    monkeypatch.setattr(threads, "SPENT", 0.0)
+    monkeypatch.setattr(threads, "LEAST", 1)
+    assert len(threads.measured(3)) == 2 * len(threads.functions()) - len(threads.SLOW)
 
 
 def test_a_worker_without_a_number_of_threads_inherits_none(monkeypatch, tmp_path):
