@@ -1,4 +1,4 @@
-"""Command line: anyshape demo | show | explain | profile | check | export | run | completion."""
+"""Command line: anyshape demo | show | explain | profile | check | export | run | cache | completion."""
 
 import argparse
 import json
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from anyshape.backend.native import toolchain
 from anyshape.cli import check_command
 from anyshape.cli import load_target as targets
 from anyshape.demo import train
@@ -36,6 +37,7 @@ EPILOG = """examples:
   anyshape show anyshape.numpy:tile --shapes "n, 3; =k"
   anyshape export examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --out loss.anyshape
   anyshape run loss.anyshape arguments.npz --out results.npz
+  anyshape cache --clear
   anyshape completion bash >> ~/.bashrc
   anyshape check numpy:matmul --shapes "n, k; k, 3" --sizes 0,1,5
 """
@@ -145,6 +147,10 @@ def _add_files(commands) -> None:
     ran.add_argument("-o", "--out", metavar="FILE", help="write the results to a .npy or .npz (else they are printed)")
     _add_json(ran)
     ran.set_defaults(run=_run)
+    cached = commands.add_parser("cache", help="say what the cache of machine code holds, or clear it")
+    cached.add_argument("--clear", action="store_true", help="remove everything in it")
+    _add_json(cached)
+    cached.set_defaults(run=_cache)
     completed = commands.add_parser("completion", help="print the script by which a shell completes this command")
     completed.add_argument("shell", choices=SHELLS)
     completed.set_defaults(run=_completion)
@@ -259,6 +265,23 @@ def _run(options: argparse.Namespace, rest: list[str]) -> int:
         _print_json({path: x.tolist() for path, x in results.items()})
     elif options.out is None:
         print(results_text(results))
+    return 0
+
+
+def _cache(options: argparse.Namespace, rest: list[str]) -> int:
+    try:
+        folder, objects = toolchain.cache_folder(), toolchain.cached_objects()
+        if options.clear:
+            toolchain.clear_cache()
+    except (toolchain.BuildError, OSError) as error:
+        raise targets.UsageError(str(error)) from error
+    held, most = sum([cached.bytes for cached in objects]), toolchain.MOST_BYTES
+    facts = {"folder": str(folder), "objects": len(objects), "bytes": held, "limit": most, "cleared": options.clear}
+    if options.json:
+        _print_json(facts)
+    else:
+        did = "removed " if options.clear else ""
+        print(f"{folder}: {did}{len(objects)} libraries of kernels, {held / 1e6:.1f} of at most {most / 1e6:.0f} MB")
     return 0
 
 

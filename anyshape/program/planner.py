@@ -53,12 +53,13 @@ from anyshape.numpy.operands.memory import into, shares
 from anyshape.program.specialize import BroadcastPattern, CallPatterns, ContractionPaths, broadcast_groups
 from anyshape.support.fork_lock import Lock, collection_deferred, restores_thread
 from anyshape.support.lazy_dataclass import dataclass, replace
-from anyshape.support.packages import costs, loop_slots, native_kernels, subgraph_transforms
+from anyshape.support.packages import automatic_kernels, costs, loop_slots, native_kernels, subgraph_transforms
 from anyshape.support.progress import phase
 from anyshape.support.true_types import has_type
 from anyshape.tracing.trace import Trace
 
 if TYPE_CHECKING:
+    from anyshape.backend.native.automatic import AutomaticKernels
     from anyshape.backend.native.kernels import PlanKernels
 
 _PLAN = logging.getLogger("anyshape.plan")
@@ -76,7 +77,7 @@ class Planner:
     ) -> None:
         self.trace, self.max_bytes, self.tier = trace, max_bytes, tier
         self.compile_mode = compile_mode
-        self.kernels: list[PlanKernels] = []  # of each optimised plan
+        self.kernels: list[PlanKernels | AutomaticKernels] = []  # of each optimised plan
         with phase(f"planning {trace.graph.name}"), collection_deferred():
             self.graph: Graph = optimize(trace.graph)
         # Buffers grow with the number of threads, so a memory limit fixes that number.
@@ -216,17 +217,20 @@ class Planner:
             guards = [*before, *entry_guards, *after]
             return compile_plan(plan, budget, guards, timers, self.threads, meter, self._kernels_of(plan, tier))
 
-    def _kernels_of(self, plan: Plan, tier: Tier | None) -> PlanKernels | None:
+    def _kernels_of(self, plan: Plan, tier: Tier | None) -> PlanKernels | AutomaticKernels | None:
         """Return what collects the kernels of a plan. A first plan has none, nor one whose memory is limited."""
         is_first = (tier or self.tier) is not Tier.OPTIMISED
         if self.compile_mode == "off" or is_first or self.max_bytes is not None:
             return None
-        kernels: PlanKernels = native_kernels.PlanKernels(self.compile_mode)
+        is_auto = self.compile_mode == "auto"
+        kernels = automatic_kernels.AutomaticKernels() if is_auto else native_kernels.PlanKernels(self.compile_mode)
         self.kernels.append(kernels)
         return kernels
 
     def kernel_outcomes(self) -> tuple[str, ...]:
         """Return what became of the groups that were to be compiled, a line for each outcome."""
+        for kernels in self.kernels:
+            kernels.refresh()
         states = [state for kernels in self.kernels for state in kernels.states.values()]
         return tuple([f"{count} of {len(states)} groups: {state}" for state, count in Counter(states).items()])
 

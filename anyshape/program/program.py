@@ -16,7 +16,7 @@ from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.backend.compiler.plan import Plan
 from anyshape.backend.runtime import outcome
-from anyshape.backend.runtime.config import config
+from anyshape.backend.runtime.config import compile_mode, config
 from anyshape.errors import ArgumentError, DecisionError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders
 from anyshape.graph.ir.graph import Graph, decisions_of
@@ -60,10 +60,9 @@ class Program:
         self.trace, self.max_bytes, self.optimize = trace, max_bytes, optimize
         self.compile = compile
         self.states: Sequence[Any] = ()  # captured, of the function that was traced
-        compile_mode = config.compile if compile is None else compile
         mode, why = mode_of(config.optimize if optimize is None else optimize, max_bytes, timers)
         last = Tier.FIRST if mode == "off" else Tier.OPTIMISED
-        self.planner: Planner = Planner(trace, max_bytes, last, compile_mode) if planner is None else planner
+        self.planner: Planner = Planner(trace, max_bytes, last, compile_mode(compile)) if planner is None else planner
         self.graph: Graph = self.planner.graph
         self._compile = functools.partial(self.planner.compile, timers=timers)
         patterns = self.planner.patterns

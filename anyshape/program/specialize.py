@@ -38,7 +38,7 @@ from anyshape.autodiff.replay import inline
 from anyshape.backend.compiler.codegen.execute import EntryGuard, Meter, Run
 from anyshape.backend.compiler.passes.collapse_views import default_path, einsum_nodes, labelled_sizes, to_pairs
 from anyshape.backend.compiler.passes.pipeline import Tier
-from anyshape.backend.runtime.config import AMBIENT_ERRSTATE
+from anyshape.backend.runtime.config import AMBIENT_ERRSTATE, config
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, activate
 from anyshape.graph.ir.graph import Graph, Value
@@ -270,6 +270,8 @@ def mode_of(optimize: str, max_bytes: int | None, timers: Any) -> tuple[str, str
     """Return when optimised plans are made, and why then."""
     if optimize == "auto" and max_bytes is not None:
         return "now", "as max_bytes bounds its arrays"
+    if optimize == "auto" and config.reproducible:
+        return "now", "as anyshape.config.reproducible is set"
     if optimize == "auto" and timers is not None:
         return "now", "for a profile"
     return optimize, f'by optimize="{optimize}"'

@@ -52,6 +52,7 @@ class Lock(_RLock):
             self._at_fork_reinit()  # as the locks of the standard library do
 
 
+IMPORTED_BY = os.getpid()  # a fork has another number
 _LOCKS: weakref.WeakSet[Lock] = weakref.WeakSet()
 
 

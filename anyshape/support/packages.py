@@ -140,7 +140,9 @@ if TYPE_CHECKING:
     from anyshape.backend.compiler import lower as lower
     from anyshape.backend.compiler.codegen import loop_source as loop_source
     from anyshape.backend.compiler.passes.fusion import fuse as fusing
+    from anyshape.backend.native import automatic as automatic_kernels
     from anyshape.backend.native import kernels as native_kernels
+    from anyshape.backend.native import launch as native_launch
     from anyshape.backend.runtime import blas as blas
     from anyshape.demo import cluster as demo_cluster
     from anyshape.graph.prover import size_points as size_points
@@ -176,7 +178,9 @@ if TYPE_CHECKING:
 else:
     demo_cluster = Package("anyshape.demo.cluster")
     traced_program = Package("anyshape.program.program")  # with the compiler: plans and their code
+    automatic_kernels = Package("anyshape.backend.native.automatic")  # of optimised plans
     native_kernels = Package("anyshape.backend.native.kernels")  # of programs that compile their groups
+    native_launch = Package("anyshape.backend.native.launch")
     lower = Package("anyshape.backend.compiler.lower")  # what passes rely on, for reports
     subgraph_transforms = Package("anyshape.autodiff.subgraph_transforms")  # element values of loops
     graph_replay = Package("anyshape.autodiff.replay")  # derived graphs

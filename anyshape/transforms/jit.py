@@ -64,9 +64,9 @@ def jit(
       its bytes is known, the call counts them, and raises in the step that exceeds the limit.
     - `optimize` says when the optimised plan is made: "now" with the first, "auto" when the calls so far show that it
       pays, "off" never. Plans differ in how sums are added up. None takes `anyshape.config.optimize`, which is "auto".
-    - `compile` says whether groups of steps of the optimised plan become machine code, by the C compiler of the system.
-      "background" builds it while calls go on, "wait" before the plan runs, "off" never. One build serves all sizes.
-      None takes `anyshape.config.compile`, which is "off".
+    - `compile` says when groups of steps of the optimised plan become machine code, by the C compiler of the system.
+      "auto" builds it when the runs so far are worth that, "background" while calls go on, "wait" before the plan runs,
+      "off" never. One build serves all sizes. None takes `anyshape.config.compile`, which is "auto".
 
     >>> import numpy as np
     >>> from anyshape import Dim

@@ -439,7 +439,7 @@ def membership(jitted: Jitted) -> Member | Twin | None:
     function, code = jitted.origin[0], key_of_code(jitted)
     if code is None or package(function) in TRANSPARENT:
         return None
-    key = code, config.optimize, config.compile, config.reassociate, config.num_threads
+    key = code, config.optimize, config.compile, config.reassociate, config.num_threads, config.reproducible
     variables = changed_variables(jitted.state)
     if variables is None:
         return None

@@ -538,3 +538,20 @@ def test_a_shell_completes_commands_and_options(typed, expected):
         ["bash", "-c", command], capture_output=True, text=True, env=environment, cwd=ROOT, check=False
     )
     assert expected in done.stdout.split()
+
+
+def test_the_cache_of_machine_code_is_shown_and_cleared(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ANYSHAPE_KERNEL_CACHE", str(tmp_path))
+    tmp_path.chmod(0o700)
+    for name, size in (("a-1.so", 1_500_000), ("b-2.so", 1_000_000), ("b.json", 10), ("unrelated.txt", 10)):
+        (tmp_path / name).write_bytes(b"x" * size)
+    assert main.main(["cache"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path}: 2 libraries of kernels, 2.5 of at most 200 MB\n"
+    assert main.main(["cache", "--clear"]) == 0
+    assert "removed 2 libraries of kernels" in capsys.readouterr().out
+    assert [path.name for path in tmp_path.iterdir()] == ["unrelated.txt"]
+    assert main.main(["cache", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["objects"] == 0
+    tmp_path.chmod(0o777)
+    assert main.main(["cache"]) == 2
+    assert "others may write" in capsys.readouterr().err

@@ -636,7 +636,7 @@ def check_that_fails():
 
 @mistake(
     """<lambda>: compile is 'yes'
-  give "off", "background" or \"wait\""""
+  give "auto", "off", "background" or \"wait\""""
 )
 def setting_that_compile_has_not():
     jit(lambda x: x, compile="yes")(ones(3))

@@ -362,6 +362,11 @@ def kernel_results(depth: int) -> str:
     return f"k{depth}_results"
 
 
+def kernel_counter(kernel: str) -> str:
+    """Return the name of what counts the runs of a group, by the name of its kernel."""
+    return f"{kernel}_counted"
+
+
 def in_body(depth: int) -> str:
     """Return the prefix of slots and locals of a body at this depth. One branch runs, so branches share it."""
     return f"b{depth}_"

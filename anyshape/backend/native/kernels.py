@@ -1,18 +1,21 @@
 """Kernels of a plan: built in the background or at once, tested against NumPy, and then put in place.
 
-The generated function of a plan looks a kernel up by its name in its scope, and finds None until the kernel is there.
-So a build never holds up a call, and a call that runs meanwhile is not disturbed.
+The generated function of a plan looks a kernel up by its name in its scope. While the compiler runs, that name is a
+function which asks whether the compiler is done, and NumPy serves the call. Whoever asks first afterwards tests the
+kernels, and puts them in place. So a build never holds up a call, and no thread waits for it.
+
+Verdicts of the test stand beside the object in the cache. Other processes take them over.
 """
 
 import ctypes
+import functools
 import logging
 import math
 import os
-import queue
-import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +25,19 @@ from anyshape.backend.native import launch
 from anyshape.backend.native.c_source import KernelText, kernel_text
 from anyshape.backend.native.launch import LAUNCH_NAMES, disagreement, launcher_source, limited, most_elements
 from anyshape.backend.native.statements import NotExpressible, statements_of
-from anyshape.backend.native.toolchain import BuildError, CompileError, build
+from anyshape.backend.native.toolchain import (
+    WAITED_SECONDS,
+    Build,
+    BuildError,
+    CompileError,
+    compiler,
+    keep_verdicts,
+    kept_verdicts,
+    remove_object,
+)
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.indexing import put_add_op
+from anyshape.support.fork_lock import Lock
 
 _LOG = logging.getLogger("anyshape.kernels")
 
@@ -47,11 +60,48 @@ class _Group:
         return launcher
 
 
+class _Verdict(NamedTuple):
+    """Outcome of the test of a kernel: up to how many elements it serves, and why not where that is 0."""
+
+    most: float
+    reason: str = ""
+
+    @property
+    def state(self) -> str:
+        if not self.most:
+            return f"NumPy: {self.reason}"
+        return "compiled" if self.most == math.inf else f"compiled for up to {self.most:g} elements"
+
+
+def _stamp() -> str:
+    """Return what verdicts depend on besides the object."""
+    return f"{np.__version__} {launch.SLOWER} {os.environ.get('NPY_DISABLE_CPU_FEATURES', '')}"
+
+
+@dataclass(eq=False, slots=True)
+class _Library:
+    """Groups whose kernels are built together, and the build once there is one."""
+
+    groups: list[_Group]
+    build: Build | None = None
+
+    def verdicts(self) -> list[_Verdict] | None:
+        """Return what was found out about these kernels before, in any process."""
+        assert self.build is not None
+        stored = kept_verdicts(self.build.folder, self.build.key, _stamp())
+        return None if stored is None else [_Verdict(*verdict) for verdict in stored]
+
+    def is_useless(self) -> bool:
+        """Return whether it is known that no kernel serves."""
+        verdicts = self.verdicts()
+        return verdicts is not None and not any(verdict.most for verdict in verdicts)
+
+
 @dataclass(eq=False)
 class PlanKernels:
     """Kernels of the groups of one plan, and what became of each.
 
-    - `mode`: "background" or "wait".
+    - `mode`: "wait", "background" or "auto". In the last two, this process runs one compiler at a time.
     - `states`: for each group that was seen, "waiting", "compiled", or why NumPy runs it.
     """
 
@@ -59,6 +109,9 @@ class PlanKernels:
     states: dict[str, str] = field(default_factory=dict)
     _groups: list[_Group] = field(default_factory=list)
     _steps: dict[str, np.dtype] = field(default_factory=dict)  # steps that sum rows, with their dtypes
+    _namespace: dict[str, Any] = field(default_factory=dict)
+    _pending: list[_Library] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
 
     def add(self, name: str, writer: GroupSource) -> bool:
         """Write the kernel of a group under a name. Return False if no kernel can compute the group."""
@@ -71,6 +124,14 @@ class PlanKernels:
         self.states[name] = "waiting"
         return True
 
+    def leave_out(self, name: str, reason: str) -> None:
+        """Leave the group that was added last to NumPy."""
+        self._groups.pop()
+        self.states[name] = f"NumPy: {reason}"
+
+    def counter(self, name: str, writer: GroupSource) -> None:
+        """Return nothing: these kernels are built whatever the runs of a group are worth."""
+
     def step_function(self, step: Step, threads: int | None) -> Callable[..., Any] | None:
         """Return the kernel of a step that sums rows with machine code once it is built; None for other steps."""
         if step.op is not put_add_op:
@@ -82,108 +143,171 @@ class PlanKernels:
 
     def build(self, namespace: dict[str, Any]) -> None:
         """Build the kernels now or in the background, and put them into the scope of the plan's function."""
-        if not self._groups and not self._steps:
-            return
+        self.take(namespace)
         if self.mode == "wait":
-            self._build(namespace)
+            self.finish()
         else:
-            _BUILDS.put(lambda: self._build(namespace))
+            for group in self._groups:
+                namespace[group.name] = functools.partial(self._run_if_built, group.name)
+            self.poll()
 
-    def _build(self, namespace: dict[str, Any]) -> None:
-        self.build_steps()
+    def take(self, namespace: dict[str, Any]) -> None:
+        """Take the scope of the plan's function, into which kernels are put by `poll`."""
+        self._namespace = namespace
         if self._groups:
-            self._build_groups(namespace)
+            self._pending = [_Library(self._groups)]
+
+    def finish(self) -> None:
+        """Build the kernels, and put them in place."""
+        self.build_steps()
+        try:
+            while not self.poll():
+                builds = [library.build for library in self._pending if library.build is not None]
+                builds[0].wait() if builds else time.sleep(WAITED_SECONDS)  # another thread tests them
+        except BaseException:
+            for library in self._pending:
+                if library.build is not None:
+                    library.build.end()
+            raise
 
     def build_steps(self) -> None:
         """Build what the kernels of steps share, and record its state."""
+        if self._steps:
+            launch.SUMS.load()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Record the state of what the kernels of steps share."""
         self.states.update({name: launch.SUMS.state(dtype) for name, dtype in self._steps.items()})
 
-    def _build_groups(self, namespace: dict[str, Any]) -> None:
+    def _run_if_built(self, name: str, *arguments: Any) -> Any:
+        """Run a kernel if it is in place by now. Else return None: NumPy serves the call."""
+        launcher = self._namespace[name] if self.poll() else None
+        return None if launcher is None else launcher(*arguments)
+
+    def poll(self, *, starts: bool = True) -> bool:
+        """Return whether no kernel is waiting; put those in place that are built by now.
+
+        - `starts`: whether builds begin of what is not in the cache.
+        """
+        if not self._lock.acquire(blocking=False):
+            return False  # another thread tests them
         try:
-            library = loaded(self.text("kernel"))
+            if starts and self._steps:
+                launch.SUMS.poll()
+                self.refresh()
+            self._pending = [later for library in self._pending for later in self._advanced(library, starts)]
+        finally:
+            self._lock.release()
+        return "waiting" not in self.states.values()
+
+    def _advanced(self, library: _Library, starts: bool) -> list[_Library]:
+        """Return what is left to do for a library: nothing once its kernels are in place, or never will be."""
+        try:
+            if not self._is_ready(library, starts):
+                return [library]
+            self._put(library)
         except (BuildError, OSError) as error:
-            if isinstance(error, (CompileError, OSError)) and len(self._groups) > 1:
-                for group in self._groups:
-                    PlanKernels(self.mode, self.states, [group])._build_groups(namespace)
-            else:
-                self.states.update({group.name: f"NumPy: {error}" for group in self._groups})
-                _LOG.debug("kernels: %s", error)
-        else:
-            self.install(library, "kernel", namespace)
+            if isinstance(error, (CompileError, OSError)) and len(library.groups) > 1:
+                return [_Library([group]) for group in library.groups]
+            self._record(library.groups, [_Verdict(0, str(error))] * len(library.groups))
+            _LOG.debug("kernels: %s", error)
+        return []
+
+    def _is_ready(self, library: _Library, starts: bool) -> bool:
+        """Return whether a library is built, or failed to be, or is known to be of no use."""
+        if library.build is None:
+            if not starts and not compiler():
+                return False  # to say so when it matters
+            library.build = Build(_text(library.groups, "kernel"))
+        build = library.build
+        if build.outcome is not None or library.is_useless():
+            return True
+        return starts and build.poll(one_at_a_time=self.mode != "wait")
+
+    def _put(self, library: _Library) -> None:
+        """Put kernels in place, and keep verdicts on them. Raises BuildError, OSError."""
+        build, known = library.build, library.verdicts()
+        assert build is not None
+        if known is not None and library.is_useless():
+            self._record(library.groups, known)
+            return
+        path = build.result()
+        verdicts = self.install(ctypes.CDLL(str(path)), "kernel", self._namespace, library.groups, known)
+        if known is None and None not in verdicts:
+            keep_verdicts(build.folder, build.key, _stamp(), verdicts)
+            if library.is_useless():
+                remove_object(path)
+
+    def _record(self, groups: Sequence[_Group], known: Sequence[_Verdict]) -> None:
+        """Record the states of kernels that all leave calls to NumPy."""
+        for group, verdict in zip(groups, known, strict=True):
+            self.states[group.name], self._namespace[group.name] = verdict.state, None
 
     def text(self, prefix: str) -> str:
         """Return the text of all kernels in C, whose names begin with a prefix."""
-        return "\n".join([group.kernel.text.replace("@name@", f"{prefix}_{i}") for i, group in enumerate(self._groups)])
+        return _text(self._groups, prefix)
 
-    def install(self, library: ctypes.CDLL, prefix: str, namespace: dict[str, Any]) -> None:
-        """Put the kernels of a library into the scope of the plan's function."""
-        for i in range(len(self._groups)):
-            group = self._groups[i]
+    def install(
+        self,
+        library: ctypes.CDLL,
+        prefix: str,
+        namespace: dict[str, Any],
+        groups: Sequence[_Group] | None = None,
+        known: Sequence[_Verdict] | None = None,
+    ) -> list[_Verdict | None]:
+        """Put the kernels of a library into the scope of the plan's function; return the verdict on each.
+
+        - `known`: what was found out before. Otherwise they are tested, and a verdict is None if a test fails itself.
+        """
+        verdicts: list[_Verdict | None] = []
+        for i, group in enumerate(self._groups if groups is None else groups):
+            verdict = None
             try:
-                self._install(group, getattr(library, f"{prefix}_{i}"), namespace)
+                function = getattr(library, f"{prefix}_{i}")
+                verdict = self._install(group, function, namespace, None if known is None else known[i])
+                self.states[group.name] = verdict.state
             except Exception as error:
                 _LOG.exception("kernel %s could not be tested", group.name)
                 self.states[group.name] = f"NumPy: its test failed: {error!r}"
+            if verdict is None or not verdict.most:
+                namespace[group.name] = None
+            verdicts.append(verdict)
+        return verdicts
 
-    def _install(self, group: _Group, function, namespace: dict[str, Any]) -> None:
-        """Test a kernel, time it, put it in place, and record its state."""
+    def _install(self, group: _Group, function, namespace: dict[str, Any], known: _Verdict | None) -> _Verdict:
+        """Test a kernel, time it, and put it in place; return the verdict."""
         function.restype = ctypes.c_int64
         function.argtypes = [ctypes.c_int64] * 3 + [ctypes.py_object] + [ctypes.c_int64] * len(group.kernel.sizes)
-        launcher, steps = group.launcher(function, namespace), group.writer.group
-        if wrong := disagreement(steps, group.writer, launcher):
-            level = logging.WARNING if "differs" in wrong else logging.DEBUG
-            _LOG.log(level, "kernel %s is not used: %s", group.name, wrong)
-            self.states[group.name] = f"NumPy: {wrong}"
-            return
-        if not (most := most_elements(steps, group.writer, launcher)):
-            self.states[group.name] = "NumPy: it is faster"
-            return
-        namespace[group.name] = launcher if most == math.inf else group.launcher(function, namespace, most)
-        self.states[group.name] = "compiled" if most == math.inf else f"compiled for up to {most} elements"
+        launcher = group.launcher(function, namespace)
+        verdict = _tested(group, launcher) if known is None else known
+        if verdict.most:
+            is_limited = verdict.most != math.inf
+            namespace[group.name] = group.launcher(function, namespace, verdict.most) if is_limited else launcher
+        return verdict
 
 
-def loaded(text: str) -> ctypes.CDLL:
-    """Return the library of a text."""
-    return ctypes.CDLL(str(build(text)))
+def _text(groups: Sequence[_Group], prefix: str) -> str:
+    """Return the text of kernels in C, whose names begin with a prefix."""
+    return "\n".join([group.kernel.text.replace("@name@", f"{prefix}_{i}") for i, group in enumerate(groups)])
 
 
-class _Builds:
-    """Queue of builds, and the thread that takes them; it does not keep the process alive."""
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Start empty; a forked process has no thread of its parent."""
-        self.lock = threading.Lock()
-        self.waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self.thread: threading.Thread | None = None
-
-    def put(self, run: Callable[[], None]) -> None:
-        """Have a build run later."""
-        self.waiting.put(run)
-        with self.lock:
-            if self.thread is None:
-                self.thread = threading.Thread(target=self._serve, name="anyshape kernels", daemon=True)
-                self.thread.start()
-
-    def _serve(self) -> None:
-        while True:
-            run = self.waiting.get()
-            try:
-                run()
-            except Exception:
-                _LOG.exception("a kernel was not built")
-
-
-_BUILDS = _Builds()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_BUILDS.reset)
+def _tested(group: _Group, launcher: Callable[..., Any]) -> _Verdict:
+    """Compare a kernel with NumPy, in values and in time."""
+    steps = group.writer.group
+    if wrong := disagreement(steps, group.writer, launcher):
+        level = logging.WARNING if "differs" in wrong else logging.DEBUG
+        _LOG.log(level, "kernel %s is not used: %s", group.name, wrong)
+        return _Verdict(0, wrong)
+    most = most_elements(steps, group.writer, launcher)
+    return _Verdict(most, "" if most else "it is faster")
 
 
 def wait_for_kernels(kernels: Sequence[PlanKernels], seconds: float) -> bool:
     """Wait until no kernel of these plans is waiting; return whether that came about in time."""
-    done = threading.Event()
-    _BUILDS.put(done.set)
-    done.wait(seconds)
-    return not any(state == "waiting" for k in kernels for state in k.states.values())
+    until = time.monotonic() + seconds
+    while waiting := [one for one in kernels if not one.poll()]:
+        if time.monotonic() > until:
+            break
+        time.sleep(WAITED_SECONDS)
+    return not waiting

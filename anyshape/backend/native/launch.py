@@ -35,7 +35,7 @@ from anyshape.backend.compiler.codegen.tiles import GroupSource
 from anyshape.backend.compiler.op_traits import nanoseconds
 from anyshape.backend.compiler.plan import Group, Literal, Step, masked_else_op, masked_op
 from anyshape.backend.native.c_source import KernelText
-from anyshape.backend.native.toolchain import BuildError, build
+from anyshape.backend.native.toolchain import WAITED_SECONDS, Build, BuildError, compiler
 from anyshape.backend.numpy.indexing import summed_rows
 from anyshape.backend.runtime import block_cache
 from anyshape.backend.runtime.config import config
@@ -176,22 +176,57 @@ class RowSums:
 
     def __init__(self) -> None:
         self._kernels: dict[np.dtype, Callable[..., int] | None] = {}  # None: it has not the bits of NumPy
+        self._build: Build | None = None
+        self._is_wanted = False  # once the build may begin
+        self._error = ""
         self._lock = Lock()
 
     def load(self) -> None:
-        """Build the library, and test its kernels. Raises BuildError, OSError."""
-        with self._lock:
-            if not self._kernels:
-                library = ctypes.CDLL(str(build((Path(__file__).parent / "row_sums.c").read_text(encoding="utf-8"))))
-                typed = {dtype: _typed(getattr(library, f"row_sums_{dtype.name}")) for dtype in _DTYPES}
-                self._kernels = {dtype: kernel if _agrees(kernel, dtype) else None for dtype, kernel in typed.items()}
+        """Build the library, and test its kernels."""
+        try:
+            while not self.poll(one_at_a_time=False):
+                self._build.wait() if self._build is not None else time.sleep(WAITED_SECONDS)
+        except BaseException:
+            if self._build is not None:
+                self._build.end()
+            raise
+
+    def poll(self, *, starts: bool = True, one_at_a_time: bool = True) -> bool:
+        """Return whether the kernels are there, or never will be; test them if they are built by now.
+
+        - `starts`: whether the build begins where the library is not in the cache.
+        """
+        self._is_wanted |= starts
+        if self._kernels or self._error:
+            return True
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if not self._is_ready(starts, one_at_a_time):
+                return False
+            assert self._build is not None
+            library = ctypes.CDLL(str(self._build.result()))
+            typed = {dtype: _typed(getattr(library, f"row_sums_{dtype.name}")) for dtype in _DTYPES}
+            self._kernels = {dtype: kernel if _agrees(kernel, dtype) else None for dtype, kernel in typed.items()}
+        except (BuildError, OSError) as error:
+            self._error = f"NumPy: {error}"
+        finally:
+            self._lock.release()
+        return True
+
+    def _is_ready(self, starts: bool, one_at_a_time: bool) -> bool:
+        """Return whether the library is built, or failed to be."""
+        if self._build is None:
+            if not starts and not compiler():
+                return False  # to say so when it matters
+            self._build = Build((Path(__file__).parent / "row_sums.c").read_text(encoding="utf-8"))
+        build = self._build
+        return build.outcome is not None or (starts and build.poll(one_at_a_time=one_at_a_time))
 
     def state(self, dtype: np.dtype) -> str:
-        """Return "compiled", or why NumPy sums rows of this dtype. Builds the library where it is not there."""
-        try:
-            self.load()
-        except (BuildError, OSError) as error:
-            return f"NumPy: {error}"
+        """Return "compiled", "waiting", or why NumPy sums rows of this dtype."""
+        if not self._kernels:
+            return self._error or "waiting"
         return "compiled" if self._kernels.get(dtype) is not None else "NumPy: sums of rows differ from NumPy's"
 
     def __call__(
@@ -201,6 +236,8 @@ class RowSums:
 
         - `threads`: the most threads that run it; None: as many as `config.num_threads`.
         """
+        if not self._kernels and not (self._is_wanted and self.poll()):
+            return None
         if (kernel := self._kernels.get(rows.dtype)) is None or not rows.size or rows.shape[1] < LEAST_WIDTH:
             return None
         return _run(kernel, rows, position, count, threads)

@@ -1,34 +1,53 @@
-"""Find the C compiler, and build shared objects with it, once for each text.
+"""Find the C compiler, and build shared objects with it in a process of its own, once for each text.
 
 Objects stand in a private folder, named by a hash of all that decides their bytes, and by a hash of these. They are
-written apart and renamed, so processes that race leave whole ones. A damaged object is removed, and built again.
-Nothing is loaded from a folder that others may write to.
+written apart and renamed, so processes that race leave whole ones. A lock of a key leaves the build to one of them. A
+damaged object is removed, and built again. Nothing is loaded from a folder that others may write to.
+
+Nothing waits for a build unless asked: whoever wants its object polls. The compiler ends with the process that started
+it, and its scratch folder goes with it: a shell watches a pipe that this process holds.
+
+Verdicts on kernels stand beside their object, for other processes. The folder is bounded, the oldest objects go first.
 
 Names of the elementary functions in C, and the functions that run them on strips.
 
 A loop with few calls has them inline. One with many runs in strips, where a function is compiled once for all calls.
 """
 
+import atexit
+import contextlib
 import functools
 import hashlib
+import json
+import math
 import os
 import platform
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from anyshape.support.fork_lock import Lock
 from anyshape.support.version import __version__
+
+try:
+    import fcntl
+except ImportError:  # Windows: two processes may build the same
+    fcntl = None  # type: ignore[assignment]
 
 FLAGS = (
     "-O3", "-march=native", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv",
     "-fPIC", "-shared", "-w",
 )  # fmt: skip
 SECONDS = 60.0  # that a compiler may take, in all
-STALE_SECONDS = 3600.0  # after which no compiler writes to a scratch folder
+WAITED_SECONDS = 0.02  # between two looks at the build of another process
+MOST_BYTES = 200_000_000  # of the cache
 _CANDIDATES = ("cc", "gcc", "clang")
 
 
@@ -56,13 +75,17 @@ def compiler() -> tuple[str, ...]:
 
 @functools.cache
 def _identity() -> str:
-    """Return what the bytes of an object depend on besides its text: compiler, flags, processor and version."""
+    """Return what the bytes of an object depend on besides its text: compiler, flags, processor and version.
+
+    A compiler is known by its files: to run it for its version would cost short programs more than they take.
+    """
     command = compiler()
-    try:
-        done = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise BuildError(f"{' '.join(command)} --version: {error}") from error
-    return "\n".join([*command, done.stdout, *FLAGS, _processor(), __version__])
+    paths = [path for word in command if (path := shutil.which(word)) is not None]
+    if "ziglang" in command:
+        paths += [path for folder in sys.path if os.path.isfile(path := os.path.join(folder, "ziglang", "__main__.py"))]
+    files = [Path(path).resolve() for path in paths]
+    stats = [(str(path), (status := path.stat()).st_size, status.st_mtime_ns) for path in files]
+    return "\n".join([*command, repr(stats), *FLAGS, _processor(), __version__])
 
 
 def _processor() -> str:
@@ -89,22 +112,101 @@ def headers() -> str:
     return "\n".join([layout, _FUSED, *files, strip_functions()])
 
 
-def build(text: str) -> Path:
-    """Return the shared object of a text, from the cache or built now. Raises BuildError."""
+def key_of(text: str) -> str:
+    """Return the name of the object of a text, by all that decides its bytes. Raises BuildError without a compiler."""
     if not compiler():
         raise BuildError("there is no C compiler; pip install 'anyshape[compile]' brings one")
-    key = hashlib.sha256("\n".join([_identity(), headers(), text]).encode()).hexdigest()[:32]
-    folder = cache_folder()
-    target = _whole_object(folder, key) or _compile("\n".join([headers(), text]), folder, key)
-    _check_owned(target)
-    return target
+    return hashlib.sha256("\n".join([_identity(), headers(), text]).encode()).hexdigest()[:32]
+
+
+def build(text: str) -> Path:
+    """Return the shared object of a text, from the cache or built now. Raises BuildError."""
+    waiting = Build(text)
+    try:
+        while not waiting.poll():
+            waiting.wait()
+    except BaseException:
+        waiting.end()
+        raise
+    return waiting.result()
+
+
+class Build:
+    """Object of a text: it is in the cache, or built by another process, or by this one once `poll` is called.
+
+    - `key`: the name of the object. Raises BuildError without a compiler, or a folder.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text, self.key, self.folder = text, key_of(text), cache_folder()
+        self.until = math.inf  # when another process has had its time
+        self.running: _Compiler | None = None
+        self.outcome: Path | BuildError | None = _whole_object(self.folder, self.key)
+
+    def poll(self, *, one_at_a_time: bool = False) -> bool:
+        """Return whether the build is over; begin it, unless another process does.
+
+        - `one_at_a_time`: this process runs no second compiler, but looks whether the other one is done.
+        """
+        if self.outcome is None:
+            try:
+                self.outcome = self._next(one_at_a_time)
+            except OSError as error:
+                self.outcome = BuildError(f"{self.folder}: {error}")
+            except BuildError as error:
+                self.outcome = error
+        return self.outcome is not None
+
+    def _next(self, one_at_a_time: bool) -> Path | None:
+        running = self.running
+        if running is not None and not running.is_forgotten:
+            running.poll()
+            if isinstance(running.outcome, BuildError):
+                raise running.outcome
+            return running.outcome
+        if one_at_a_time and _RUNNING:
+            _RUNNING[0].poll()
+            return None
+        if (path := _whole_object(self.folder, self.key)) is not None:
+            return path
+        if (lock := _lock(self.folder, self.key)) is None:
+            self.until = min(self.until, time.monotonic() + SECONDS)
+            if time.monotonic() > self.until:
+                raise BuildError(f"another process has not built it in {SECONDS:g} s")
+            return None
+        if (path := _whole_object(self.folder, self.key)) is not None:
+            lock.release()
+            return path
+        self.running = _start("\n".join([headers(), self.text]), self.folder, self.key, lock)
+        return None
+
+    def wait(self) -> None:
+        """Wait until it may be over."""
+        if self.running is None or self.running.is_forgotten:
+            time.sleep(WAITED_SECONDS)
+        else:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.running.process.wait(max(0.0, self.running.until - time.monotonic()))
+
+    def end(self) -> None:
+        """End the compiler; a later `poll` begins anew."""
+        if self.running is not None and not self.running.is_forgotten:
+            self.running.end()
+        self.running = None
+
+    def result(self) -> Path:
+        """Return the object of a build that is over. Raises BuildError."""
+        if isinstance(self.outcome, Path):
+            _check_owned(self.outcome)
+            return self.outcome
+        raise self.outcome or BuildError("it is not over")
 
 
 def _whole_object(folder: Path, key: str) -> Path | None:
     """Return an object of a key that has all its bytes, and remove others."""
     for name in sorted(os.listdir(folder)):
         path = folder / name
-        if name.startswith(key):
+        if name.startswith(key) and name.endswith(".so"):
             _check_owned(path)
             if path.name == _object_name(key, path.read_bytes()):
                 return path
@@ -116,33 +218,248 @@ def _object_name(key: str, content: bytes) -> str:
     return f"{key}-{hashlib.sha256(content).hexdigest()[:16]}.so"
 
 
-def _compile(text: str, folder: Path, key: str) -> Path:
-    """Compile a text, and return the object."""
-    _remove_stale(folder)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        source, result = Path(scratch, "kernels.c"), Path(scratch, "kernels.so")
-        source.write_text(text, encoding="utf-8")
-        command = [*compiler(), *FLAGS, "-o", str(result), str(source), "-lm"]
+class _FileLock(NamedTuple):
+    """Lock of a key between processes, held while a descriptor is open. A compiler may outlive its process."""
+
+    path: Path
+    descriptor: int
+
+    def release(self) -> None:
+        """Remove the file, and let others have the lock."""
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+            os.close(self.descriptor)
+
+
+def _lock(folder: Path, key: str) -> _FileLock | None:
+    """Return the lock of a key, None while another process or thread has it."""
+    path = folder / f"{key}.lock"
+    while True:
+        opened = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        if fcntl is None:
+            return _FileLock(path, opened)
+        lock = _FileLock(path, fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, _LEAST_DESCRIPTOR))
+        os.close(opened)
         try:
-            subprocess.run(
-                command, capture_output=True, text=True, timeout=SECONDS, check=True, stdin=subprocess.DEVNULL
+            fcntl.flock(lock.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock.descriptor)
+            return None
+        except OSError:
+            return lock  # a file system without locks: two processes may build the same
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock.descriptor), os.stat(path)):
+                return lock
+        os.close(lock.descriptor)  # whoever had the lock has removed the file meanwhile
+
+
+_LEAST_DESCRIPTOR = 100  # of a lock: shells use small ones
+_SHELL = "/bin/sh"
+# Run a command. Once the pipe on descriptor 3 closes, as the process that holds it has ended, remove the folder $0 and
+# end the command with all its processes.
+_WATCHED = """
+exec 3<&0 </dev/null
+"$@" & command=$!
+exec 2>/dev/null
+{ read -r _ <&3; kill -s STOP $$; kill -s KILL $command; rm -rf "$0"; rm -rf "$0"; kill -s KILL -- -$$; } & watcher=$!
+wait $command; status=$?
+kill -s KILL $watcher
+exit $status
+"""
+
+
+class _Compiler:
+    """Compiler that runs; `outcome` is the object, or the error, once it has ended."""
+
+    def __init__(self, command: Sequence[str], scratch: Path, target: tuple[Path, str], lock: _FileLock) -> None:
+        self.scratch, self.target, self.lock, self.name = scratch, target, lock, command[0]
+        self.until, self.owner = time.monotonic() + SECONDS, os.getpid()
+        self.outcome: Path | BuildError | None = None
+        watched = [_SHELL, "-c", _WATCHED, str(scratch)] if os.path.exists(_SHELL) else []
+        with Path(scratch, "errors.txt").open("wb") as errors:
+            self.process = subprocess.Popen(
+                [*watched, *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env={**os.environ, "TMPDIR": str(scratch)},
+                start_new_session=True,
+                pass_fds=[lock.descriptor] if watched else [],
             )
-        except subprocess.CalledProcessError as error:
-            raise CompileError(f"{command[0]} failed: {error.stderr.strip()[:2000]}") from error
-        except (OSError, subprocess.SubprocessError) as error:
-            raise BuildError(f"{command[0]}: {error}") from error
-        result.chmod(0o700)
-        target = folder / _object_name(key, result.read_bytes())
-        os.replace(result, target)
+        _RUNNING.append(self)
+
+    @property
+    def is_forgotten(self) -> bool:
+        """True in a forked process: the compiler is its parent's."""
+        return self.owner != os.getpid()
+
+    def poll(self) -> None:
+        """Set the outcome if the compiler has ended, which it must in time."""
+        with _LOCK:
+            if self.outcome is not None or (self.process.poll() is None and time.monotonic() <= self.until):
+                return
+            try:
+                self.outcome = self._moved()
+            except BuildError as error:
+                self.outcome = error
+            except OSError as error:
+                self.outcome = BuildError(f"{self.name}: {error}")
+            finally:
+                self.end()
+
+    def _moved(self) -> Path:
+        """Return the object, moved into the cache."""
+        if (status := self.process.poll()) is None:
+            raise BuildError(f"{self.name} timed out after {SECONDS:g} s")
+        made, (folder, key) = self.scratch / "kernels.so", self.target
+        if status:
+            said = (self.scratch / "errors.txt").read_text(encoding="utf-8", errors="replace").strip()
+            if 0 < status < 128:
+                raise CompileError(f"{self.name} failed: {said[:2000]}")
+            raise BuildError(f"{self.name} was ended by a signal {said[:2000]}".strip())
+        made.chmod(0o700)
+        target = folder / _object_name(key, made.read_bytes())
+        os.replace(made, target)
+        _bound(folder, target)
         return target
+
+    def end(self) -> None:
+        """End the compiler with its processes, and remove what it wrote."""
+        if self not in _RUNNING:
+            return
+        if self.process.poll() is None:
+            with contextlib.suppress(OSError):
+                os.killpg(self.process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self.process.kill()
+        self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.lock.release()
+        _RUNNING.remove(self)
+
+    def forget(self) -> None:
+        """Let go of the compiler of the parent, in a forked process."""
+        with contextlib.suppress(OSError):
+            os.close(self.lock.descriptor)
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        self.process.returncode = 0  # nobody is to wait for it here
+
+
+_RUNNING: list[_Compiler] = []  # of this process
+_LOCK = Lock()
+
+
+def _start(text: str, folder: Path, key: str, lock: _FileLock) -> _Compiler:
+    """Start the compiler on a text."""
+    try:
+        _remove_stale(folder)
+        scratch = folder / f"{key}.build"
+        shutil.rmtree(scratch, ignore_errors=True)  # of a process that ended, as the lock was free
+        scratch.mkdir(mode=0o700)
+        source, result = scratch / "kernels.c", scratch / "kernels.so"
+        source.write_text(text, encoding="utf-8")
+        return _Compiler([*compiler(), *FLAGS, "-o", str(result), str(source), "-lm"], scratch, (folder, key), lock)
+    except BaseException:
+        lock.release()
+        raise
+
+
+@atexit.register
+def _end_all() -> None:
+    """Keep the objects of compilers that are done, and end the others: the process ends."""
+    for running in [*_RUNNING]:
+        running.poll()
+        running.end()
+
+
+def _forget_all() -> None:
+    """Let go of the compilers of the parent."""
+    while _RUNNING:
+        _RUNNING.pop().forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove scratch folders of processes that ended while they compiled."""
-    oldest = time.time() - STALE_SECONDS
-    for path in folder.iterdir():
-        if path.is_dir() and path.stat().st_mtime < oldest:
-            shutil.rmtree(path, ignore_errors=True)  # another process may remove it too
+    """Remove scratch folders of processes that ended while they compiled: nobody holds their locks."""
+    for path in folder.glob("*.lock"):
+        if (lock := _lock(folder, path.stem)) is not None:
+            shutil.rmtree(path.with_suffix(".build"), ignore_errors=True)
+            lock.release()
+
+
+class Cached(NamedTuple):
+    """Object in the cache, with what stands beside it."""
+
+    path: Path
+    bytes: int
+    made: float  # seconds of the clock
+
+
+def cached_objects() -> list[Cached]:
+    """Return the objects in the cache, the oldest first."""
+    return _objects(cache_folder())
+
+
+def _objects(folder: Path) -> list[Cached]:
+    """Return the objects of a folder, the oldest first."""
+    objects = []
+    for path in folder.glob("*.so"):
+        with contextlib.suppress(OSError):  # another process may remove it
+            status = path.stat()
+            objects.append(Cached(path, status.st_size, status.st_mtime))
+    return sorted(objects, key=lambda cached: cached.made)
+
+
+def _bound(folder: Path, newest: Path) -> None:
+    """Remove the oldest objects of a folder that holds too many bytes."""
+    objects = _objects(folder)
+    total = sum([cached.bytes for cached in objects])
+    for cached in objects:
+        if total > MOST_BYTES and cached.path != newest:
+            remove_object(cached.path)
+            total -= cached.bytes
+
+
+def remove_object(path: Path) -> None:
+    """Remove an object. What was found out about its kernels stays."""
+    with contextlib.suppress(OSError):  # it is in use, or gone
+        path.unlink(missing_ok=True)
+
+
+def clear_cache() -> None:
+    """Remove all objects, and what was found out about kernels."""
+    folder = cache_folder()
+    for path in [*folder.glob("*.so"), *folder.glob("*.json")]:
+        remove_object(path)
+
+
+def _verdicts(folder: Path, key: str) -> Path:
+    return folder / f"{key}.json"
+
+
+def kept_verdicts(folder: Path, key: str, stamp: str) -> Any:
+    """Return what was found out about the kernels of a key by whoever has this stamp; None if nothing was."""
+    path = _verdicts(folder, key)
+    try:
+        _check_owned(path)
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return content["kernels"] if content["stamp"] == stamp else None
+    except (OSError, BuildError, ValueError, TypeError, KeyError):
+        return None
+
+
+def keep_verdicts(folder: Path, key: str, stamp: str, kernels: Any) -> None:
+    """Keep what was found out about the kernels of a key, for other processes."""
+    path = _verdicts(folder, key)
+    apart = path.with_suffix(f".{os.getpid()}.tmp")
+    with contextlib.suppress(OSError):  # they find it out themselves
+        apart.write_text(json.dumps({"stamp": stamp, "kernels": kernels}), encoding="utf-8")
+        apart.chmod(0o600)
+        os.replace(apart, path)
 
 
 def cache_folder() -> Path:

@@ -13,7 +13,9 @@ from anyshape.graph.ir.tracebacks import shown
 
 MODES = ("now", "auto", "off")  # optimised plans are made at once, when they pay, or never
 DEFAULT_MODE = "auto"
-COMPILE_MODES = ("off", "background", "wait")  # groups are compiled never, while calls go on, or before the first call
+# Groups are compiled when that pays, never, while calls go on, or before the first call.
+COMPILE_MODES = ("auto", "off", "background", "wait")
+DEFAULT_COMPILE = "auto"
 TRACEBACKS = ("short", "full")  # without and with the frames of the library
 AMBIENT_ERRSTATE = np.geterr()  # at the import of anyshape: an `np.seterr` before it is not a block of `np.errstate`
 
@@ -26,13 +28,15 @@ class Config:
       own order, not pairwise. The setting applies to plans made afterwards.
     - `optimize`: when optimised plans are made, for programs whose `jit` does not say it: "now", "auto" or "off".
     - `max_paths`: programs that a function keeps for its decisions on values, for arguments of one kind.
-    - `compile`: whether groups of steps become machine code, for programs whose `jit` does not say it: "off",
+    - `compile`: when groups of steps become machine code, for programs whose `jit` does not say it: "auto", "off",
       "background" or "wait".
+    - `reproducible`: whether equal arguments give equal bits in each call, and in each process on one machine. The
+      setting applies to programs made afterwards: they have no machine code, and "auto" optimises them at once.
     - `traceback`: "short" for errors that show the lines of the user alone, "full" with the ones of anyshape.
     - `shape_cache_bytes`: bound of the bytes that programs cache of shape-only arrays, such as masks; 0 caches none.
     """
 
-    __slots__ = ("compile", "max_paths", "num_threads", "optimize", "reassociate", "shape_cache_bytes")
+    __slots__ = ("compile", "max_paths", "num_threads", "optimize", "reassociate", "reproducible", "shape_cache_bytes")
 
     def __init__(
         self,
@@ -42,11 +46,13 @@ class Config:
         optimize: str = DEFAULT_MODE,
         max_paths: int = 256,
         traceback: str = "short",
-        compile: str = "off",
+        compile: str = DEFAULT_COMPILE,
+        reproducible: bool = False,
     ) -> None:
         self.num_threads, self.reassociate = num_threads, reassociate
         self.shape_cache_bytes, self.optimize = shape_cache_bytes, optimize
         self.max_paths, self.traceback, self.compile = max_paths, traceback, compile
+        self.reproducible = reproducible
 
     if not TYPE_CHECKING:  # for type checkers a misspelt setting is an error, as it is here by the slots
 
@@ -63,7 +69,8 @@ class Config:
         shown.form = form
 
     def __repr__(self) -> str:
-        names = ("max_paths", "num_threads", "reassociate", "shape_cache_bytes", "optimize", "compile", "traceback")
+        first = ("max_paths", "num_threads", "reassociate", "shape_cache_bytes", "optimize", "compile")
+        names = (*first, "reproducible", "traceback")
         return f"Config({', '.join([f'{name}={getattr(self, name)!r}' for name in names])})"
 
 
@@ -78,7 +85,7 @@ def checked_compile(mode: object, name: str) -> str:
     """Return the mode, or raise ArgumentError if there is none of this name."""
     if isinstance(mode, str) and mode in COMPILE_MODES:
         return mode
-    raise ArgumentError(name, "compile", f"is {mode!r:.50}", 'give "off", "background" or "wait"')
+    raise ArgumentError(name, "compile", f"is {mode!r:.50}", 'give "auto", "off", "background" or "wait"')
 
 
 def _at_least(minimum: int, number: object, setting: str, unit: str) -> int:
@@ -92,10 +99,10 @@ def _at_least(minimum: int, number: object, setting: str, unit: str) -> int:
     return value
 
 
-def _checked_flag(value: object) -> bool:
+def _checked_flag(value: object, setting: str) -> bool:
     if isinstance(value, bool):
         return value
-    raise ArgumentError("config", "reassociate", f"is {value!r}", "give True or False")
+    raise ArgumentError("config", setting, f"is {value!r}", "give True or False")
 
 
 def _checked_form(form: object) -> str:
@@ -109,7 +116,8 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "num_threads": lambda number: _at_least(1, number, "num_threads", "threads"),
     "max_paths": lambda number: _at_least(0, number, "max_paths", "programs"),
     "shape_cache_bytes": lambda number: _at_least(0, number, "shape_cache_bytes", "bytes"),
-    "reassociate": _checked_flag,
+    "reassociate": lambda value: _checked_flag(value, "reassociate"),
+    "reproducible": lambda value: _checked_flag(value, "reproducible"),
     "optimize": lambda mode: checked_mode(mode, "config"),
     "compile": lambda mode: checked_compile(mode, "config"),
     "traceback": _checked_form,
@@ -133,6 +141,13 @@ def default_mode() -> str:
     return _mode_of_environment("ANYSHAPE_OPTIMIZE", MODES, DEFAULT_MODE)
 
 
+def compile_mode(asked: str | None) -> str:
+    """Return when groups of a program are compiled, for what its `jit` says."""
+    if config.reproducible:
+        return "off"
+    return config.compile if asked is None else asked
+
+
 def _mode_of_environment(name: str, modes: tuple[str, ...], default: str) -> str:
     """Return the value of a variable of the environment, else the default; warn of another value."""
     if (text := os.environ.get(name, "").strip()) and text not in modes:
@@ -142,5 +157,8 @@ def _mode_of_environment(name: str, modes: tuple[str, ...], default: str) -> str
 
 
 config: Config = Config(
-    _default_threads(), optimize=default_mode(), compile=_mode_of_environment("ANYSHAPE_COMPILE", COMPILE_MODES, "off")
+    _default_threads(),
+    optimize=default_mode(),
+    compile=_mode_of_environment("ANYSHAPE_COMPILE", COMPILE_MODES, DEFAULT_COMPILE),
+    reproducible=_mode_of_environment("ANYSHAPE_REPRODUCIBLE", ("0", "1"), "0") == "1",
 )

@@ -1,6 +1,7 @@
 """Compile functions and groups for the tests of kernels."""
 
 import contextlib
+import ctypes
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 import anyshape
 from anyshape.backend.native import launch, toolchain
-from anyshape.backend.native.kernels import PlanKernels, loaded
+from anyshape.backend.native.kernels import PlanKernels
 
 launch.SLOWER = math.inf  # kernels are tested whether they pay or not
 toolchain.SECONDS = 600.0  # machines that run tests are loaded
@@ -31,11 +32,12 @@ def launched():
     """Yield a list of what kernels return that are put in place meanwhile: results, or None where NumPy serves."""
     returned, install = [], PlanKernels.install
 
-    def installed(kernels, library, prefix, namespace):
-        install(kernels, library, prefix, namespace)
+    def installed(kernels, library, prefix, namespace, *rest):
+        verdicts = install(kernels, library, prefix, namespace, *rest)
         for name in kernels.states:
             if namespace.get(name) is not None:
                 namespace[name] = recording(namespace[name])
+        return verdicts
 
     def recording(launcher):
         return lambda *args: returned.append(launcher(*args)) or returned[-1]
@@ -79,7 +81,8 @@ def built_together():
 def build_together(collected):
     """Build kernels of several plans as one library, and put them in place. Return the states of all."""
     waiting = [(f"plan{i}", *pair) for i, pair in enumerate(collected) if "waiting" in pair[0].states.values()]
-    library = loaded("\n".join(kernels.text(prefix) for prefix, kernels, _ in waiting)) if waiting else None
+    text = "\n".join(kernels.text(prefix) for prefix, kernels, _ in waiting)
+    library = ctypes.CDLL(str(toolchain.build(text))) if waiting else None
     for prefix, kernels, namespace in waiting:
         kernels.install(library, prefix, namespace)
         kernels.build_steps()

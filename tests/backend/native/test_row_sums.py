@@ -104,8 +104,8 @@ def test_a_process_forked_during_a_build_builds_by_itself(monkeypatch):
         time.sleep(2 if os.getpid() == parent else 0)
         return build(text)
 
-    parent, build = os.getpid(), launch.build
-    monkeypatch.setattr(launch, "build", slow)
+    parent, build = os.getpid(), launch.Build
+    monkeypatch.setattr(launch, "Build", slow)
     thread = threading.Thread(target=sums.load)
     thread.start()
     started.wait(30)
@@ -167,11 +167,11 @@ def test_an_overflow_warns_as_without_a_kernel():
 
 
 def test_without_a_library_numpy_serves_and_explain_says_why(monkeypatch):
-    def fails():
+    def fails(text):
         raise BuildError("no compiler today")
 
     sums = launch.RowSums()
-    monkeypatch.setattr(sums, "load", fails)
+    monkeypatch.setattr(launch, "Build", fails)
     monkeypatch.setattr(launch, "SUMS", sums)
     ours = compiled(lambda rows, ids: ops.put_add(rows, ids, 4))
     rows, ids = numpy.ones((3, 2)), numpy.array([0, 3, 0])

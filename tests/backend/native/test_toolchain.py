@@ -48,9 +48,9 @@ def test_the_cache_is_private_and_used_again(tmp_path, monkeypatch):
     assert compiled(function)(X).shape == X.shape
     folder = tmp_path / "cache"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    (built,) = folder.iterdir()
+    (built,) = folder.glob("*.so")
     assert stat.S_IMODE(built.stat().st_mode) == 0o700
-    monkeypatch.setattr(toolchain, "_compile", lambda *args: pytest.fail("it was built twice"))
+    monkeypatch.setattr(toolchain, "_start", lambda *args: pytest.fail("it was built twice"))
     ours = compiled(function)
     ours(X)
     assert states(ours) == ["compiled"]
@@ -58,13 +58,13 @@ def test_the_cache_is_private_and_used_again(tmp_path, monkeypatch):
 
 def test_the_text_does_not_depend_on_sizes():
     texts = set()
-    original = toolchain._compile
+    original = toolchain._start
     try:
-        toolchain._compile = lambda text, *where: texts.add(text) or original(text, *where)
+        toolchain._start = lambda text, *where: texts.add(text) or original(text, *where)
         for n in (3, 50):
             compiled(function)(X[:n])
     finally:
-        toolchain._compile = original
+        toolchain._start = original
     assert len(texts) == 1
 
 
@@ -110,7 +110,7 @@ def test_a_compiler_that_hangs_is_ended(monkeypatch, tmp_path):
 def test_a_damaged_object_is_built_again(tmp_path):
     """One that is cut short may have a whole header: loading it would end the process."""
     compiled(function)(X)
-    (built,) = (tmp_path / "cache").iterdir()
+    (built,) = (tmp_path / "cache").glob("*.so")
     whole = built.read_bytes()
     for damage in (b"", b"not a library", whole[: len(whole) // 2], whole[:-8] + b"\0" * 8 + b"x"):
         built.unlink()
@@ -119,7 +119,7 @@ def test_a_damaged_object_is_built_again(tmp_path):
         ours = compiled(function)
         numpy.testing.assert_allclose(ours(X), function(X), rtol=1e-13)
         assert states(ours) == ["compiled"]
-        (built,) = (tmp_path / "cache").iterdir()
+        (built,) = (tmp_path / "cache").glob("*.so")
         assert len(built.read_bytes()) == len(whole)
 
 
@@ -129,10 +129,10 @@ def test_a_group_that_the_compiler_refuses_leaves_the_others(monkeypatch):
     def pair(x, y):
         return np.tanh(x) * 2 + x, np.sin(y) * 3 + y
 
-    build = toolchain._compile
+    build = toolchain._start
     for wrong in ("+ no such name", "no_such_name"):
         refused = lambda text, *where, wrong=wrong: build(text.replace("as_tanh(a0", f"{wrong}(a0"), *where)
-        monkeypatch.setattr(toolchain, "_compile", refused)
+        monkeypatch.setattr(toolchain, "_start", refused)
         ours = compiled(pair)
         for a, b in zip(ours(X, X[:7]), pair(X, X[:7]), strict=True):
             numpy.testing.assert_allclose(a, b, rtol=1e-13)
@@ -170,7 +170,7 @@ def test_threads_and_processes_that_race_build_whole_objects(tmp_path):
         numpy.testing.assert_allclose(result, function(X), rtol=1e-13)
     for process in running:
         assert float.fromhex(process.communicate()[0]) == pytest.approx(function(X).sum(), rel=1e-13)
-    assert len(list((tmp_path / "cache").iterdir())) == 1
+    assert [path.suffix for path in sorted((tmp_path / "cache").iterdir())] == [".so", ".json"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
@@ -216,18 +216,20 @@ def test_an_interrupt_surfaces_and_later_calls_run(during, tmp_path, monkeypatch
     code, out, err = in_a_process(INTERRUPTED.format(slow=str(slow)), interrupt_at=0.7, ANYSHAPE_NUM_THREADS="2")
     assert code == 0 and out.split("\n")[:2] == ["begun", "interrupted"], err
     assert "True ('1 of 1 groups: compiled'" in out
-    assert len(list((tmp_path / "cache").iterdir())) == 1  # no scratch folder is left
+    assert {path.suffix for path in (tmp_path / "cache").iterdir()} == {".so", ".json"}  # no scratch folder is left
 
 
 def test_scratch_folders_of_processes_that_ended_are_removed(tmp_path):
-    old, fresh = tmp_path / "cache" / "tmp_old", tmp_path / "cache" / "tmp_new"
-    for folder in (old, fresh):
-        folder.mkdir(parents=True)
-        folder.parent.chmod(0o700)
-        (folder / "kernels.c").write_text("")
-    os.utime(old, (1, 1))
+    cache = tmp_path / "cache"
+    for name in ("old", "new"):
+        (cache / f"{name}.build").mkdir(parents=True)
+        (cache / f"{name}.lock").write_text("")
+        (cache / f"{name}.build" / "kernels.c").write_text("")
+    cache.chmod(0o700)
+    lock = toolchain._lock(cache, "new")
     compiled(function)(X)
-    assert not old.exists() and fresh.exists()
+    assert not list(cache.glob("old.*")) and (cache / "new.build").exists()
+    lock.release()
 
 
 @pytest.mark.parametrize("mode", ["on", True, ""])

@@ -131,6 +131,9 @@ class PlanKernels(StepKernels, Protocol):
     def add(self, name: str, writer: GroupSource) -> bool:
         """Take a group, whose kernel is to be called by this name. Return False if there will be none."""
 
+    def counter(self, name: str, writer: GroupSource) -> tuple[Callable[..., Any], int] | None:
+        """Return what runs of a group call while it has no kernel, and from how many elements on; None: they do not."""
+
     def build(self, namespace: dict[str, Any]) -> None:
         """Build the kernels, and put them into the scope of the plan's function."""
 
@@ -485,27 +488,38 @@ class _PlanSource(StepSource):
             self._write_drops([slot for step in steps for slot in step.drops if slot not in internal])
             if timed:
                 self.lines.append(done_line(first + len(steps)))
-        kernel = "" if self.kernels is None else self._kernel_call(self.kernels, group)
-        if kernel:
-            self._write_kernel_choice(kernel, group, steps, lambda: self._write_choice(test, in_tiles, steps))
+        calls = [] if self.kernels is None else self._kernel_calls(self.kernels, writer)
+        if calls:
+            self._write_kernel_choice(calls, group, steps, lambda: self._write_choice(test, in_tiles, steps))
         else:
             self._write_choice(test, in_tiles, steps)
         self._verify_results(steps, group.escaping)
 
-    def _kernel_call(self, kernels: PlanKernels, group: Group) -> str:
-        """Return the call of the kernel of a group, None until it is built; "" if there will be none."""
-        name = naming.unused_name("kernel", self.names)
-        writer = GroupSource(group, self.bind, self.atom, threads=self.threads)
+    def _kernel_calls(self, kernels: PlanKernels, writer: GroupSource) -> list[str]:
+        """Return the lines that call the kernel of a group, None until it is built; none if there will be no kernel.
+
+        The writer may get further sizes, which functions of tiles that are written before do not take.
+        """
+        name, results = naming.unused_name("kernel", self.names), naming.kernel_results(self.depth)
         self.names[name] = None
         if not kernels.add(name, writer):
-            return ""
-        arguments = ", ".join([self.atom(group.rows), *writer.read, *writer.sizes.values()])
-        return f"{name}({arguments}) if {name} is not None else None"
+            return []
+        rows = self.atom(writer.group.rows)
+        arguments = ", ".join([rows, *writer.read, *writer.sizes.values()])
+        call, otherwise = f"if {name} is not None: {results} = {name}({arguments})", f"else: {results} = None"
+        if (counter := kernels.counter(name, writer)) is None:
+            return [call, otherwise]
+        counted, least = counter
+        self.names[naming.kernel_counter(name)] = counted
+        elements = lambda: f"{self.atom(writer.group.rows)} * {writer.widest_row(self.atom)}"
+        test = self.test_of_sizes(writer.group, lambda: f"{elements()} >= {least}")
+        counting = f"{naming.kernel_counter(name)}({elements()}, {arguments})"
+        return [call, f"elif {test}: {results} = {counting}", otherwise]
 
     def _write_kernel_choice(
-        self, call: str, group: Group, steps: Sequence[Step], write_numpy: Callable[[], None]
+        self, calls: Sequence[str], group: Group, steps: Sequence[Step], write_numpy: Callable[[], None]
     ) -> None:
-        """Write the call of a kernel, and what runs where there is none or it declines."""
+        """Write the lines that call a kernel, and what runs where there is none or it declines."""
         first_mark, results = len(self.marks), naming.kernel_results(self.depth)
         with self.collect_apart() as by_numpy:
             write_numpy()
@@ -513,7 +527,7 @@ class _PlanSource(StepSource):
             self.lines.append(f"{', '.join(group.escaping)}, = {results}")
             internal = group.internal
             self._write_drops([slot for step in steps for slot in step.drops if slot not in internal])
-        self.lines += [f"{results} = {call}", f"if {results} is None:"]
+        self.lines += [*calls, f"if {results} is None:"]
         self.marks[first_mark:] = [(len(self.lines) + count, step) for count, step in self.marks[first_mark:]]
         self.lines += [*[f"    {line}" for line in by_numpy], "else:", *[f"    {line}" for line in taken]]
         self.lines.append(f"del {results}")
