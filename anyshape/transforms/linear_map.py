@@ -31,10 +31,12 @@ from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.graph.sizes.substitute import substitute_leaves
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.operands.promotion import sizes
+from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.ops.control import custom_vjp_tangent_op
 from anyshape.ops.core.apply import meta_of
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import lift
+from anyshape.support.fork_lock import Lock
 from anyshape.support.freezing import Frozen
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import graph_jvp, graph_replay, linearize_transpose, traced_program
@@ -42,6 +44,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.closures import MEMO
 from anyshape.tracing.pytrees import as_leaf, flatten, flatten_as, structure_text, unflatten
 from anyshape.tracing.trace import Trace, as_value, is_inexact
+from anyshape.transforms.caching.cache import Cache
 from anyshape.transforms.jitted import Jitted
 
 
@@ -367,6 +370,11 @@ def use_programs_of_function(jitted: Jitted) -> None:
     entries = _entries_of(function)
     if entries is not None:
         jitted.use_cache(*entries.setdefault((share_programs, key), jitted.own_programs))
+    elif has_type(function, _ONE_OF_A_KIND):
+        jitted.use_cache(*_programs_of(Frozen(function), key))
+
+
+_ONE_OF_A_KIND = (Ufunc, np.ufunc, type(np.sum))  # classes of functions that a module holds
 
 
 def _is_plain(setting) -> bool:
@@ -379,6 +387,12 @@ def _is_plain(setting) -> bool:
 def _with_types(setting):
     """Return a plain setting with the types of its numbers: True is not 1."""
     return tuple(map(_with_types, setting)) if type(setting) is tuple else (type(setting), setting)
+
+
+@functools.lru_cache(maxsize=256)
+def _programs_of(function: Frozen, key: Hashable) -> tuple[Cache, Lock]:
+    """Return programs of what is made in one way of a function that can hold none."""
+    return Cache(), Lock()
 
 
 @functools.lru_cache(maxsize=64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 from collections import OrderedDict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -244,7 +244,13 @@ class Family:
             raise InseparableError
 
     def refuse(self) -> bool:
-        """Take no functions any more; return whether another family may, with numbers that are not arguments."""
+        """Take no functions any more; return whether another family may, with numbers that are not arguments.
+
+        At first it follows the arrays of variables: that of an index at a number may be one.
+        """
+        watch = None if self.jitted.state is None else self.jitted.state.watch
+        if self.varying and not self.variables and self.follow(_variables_that(watch, closures.is_numeric)):
+            return True
         if self.varying:
             self.kin.fix()
             return True
@@ -268,17 +274,18 @@ def _variables_of(change: Change, watch: Watch) -> list[Name] | None:
     """Return the variables that a change is of, none for the variable of a closure; None if it may be no argument."""
     holder = change.holder
     if holder.kind in ("content", "shape"):
-        return _variables_that_hold(holder.owner, watch)
+        return _variables_that(watch, lambda x: x is holder.owner)
     is_value = type(change.before) is type(change.now) and closures.is_value(change.now)
     if holder.kind in _NAMESPACES and is_value:
         return [Name(f"{holder.label}{change.name}", holder.owner, change.name)]
     return [] if type(holder.owner) is types.CellType and is_value else None
 
 
-def _variables_that_hold(array: Any, watch: Watch) -> list[Name]:
-    """Return the variables that stand for an array."""
-    spaces = [(holder, values) for holder, values in watch.readings() if holder.kind in _NAMESPACES]
-    places = [(h, name) for h, values in spaces for name, x in zip(h.names, values, strict=True) if x is array]
+def _variables_that(watch: Watch | None, are_such: Callable[[Any], bool]) -> list[Name]:
+    """Return the variables whose values are such."""
+    readings = () if watch is None else watch.readings()
+    spaces = [(holder, values) for holder, values in readings if holder.kind in _NAMESPACES]
+    places = [(h, name) for h, values in spaces for name, x in zip(h.names, values, strict=True) if are_such(x)]
     return [Name(f"{h.label}{name}", h.owner, name) for h, name in places]
 
 

@@ -171,10 +171,10 @@ def test_another_structure_shows_the_part_that_differs(first, second, subject, b
 
 
 def test_an_argument_by_its_name():
-    made = jit(lambda x, w: x + w)
+    made = jit(lambda x, *rest, **named: x + sum(rest) + sum(named.values()))
     made(ones(2), ones(2))
     made(ones(2), w=ones(2))
-    assert reasons(made.explain()) == [("structure", "the arguments", "(x, w)", "(x, w=w)")]
+    assert reasons(made.explain()) == [("structure", "the arguments", "(x, args[1])", "(x, w=w)")]
 
 
 def test_another_value_of_a_static_argument():

@@ -255,7 +255,7 @@ def test_functions_of_one_code_are_traced_a_few_times(kind):
         f = grad(make(value))
         f(X)
         traces.append(f.cache_info().traces)
-    assert traces == [1, 1, 0, 0, 0, 0]
+    assert traces == [1, int(kind != "methods"), 0, 0, 0, 0]  # other objects of a method are sure to come
 
 
 def test_one_program_serves_every_size():
@@ -302,6 +302,49 @@ def test_globals_of_a_script_may_change_at_each_step():
     for result, expected in names["results"]:
         np.testing.assert_allclose(result, expected)
     assert names["hits"][-2:] == [1, 1]
+
+
+def test_an_array_of_a_script_may_be_read_at_a_number_that_differs():
+    names = {"__name__": "an_indexing_script"}
+    exec(
+        textwrap.dedent("""
+            import numpy as np
+            from anyshape import grad
+
+            rows = np.arange(1.0, 9.0)
+
+            def make(i):
+                return grad(lambda w: np.sum(w * w * rows[i]))
+        """),
+        names,
+    )
+    traces = []
+    for i in (0, 3, 5, -1, 7, 2):
+        f = names["make"](i)
+        np.testing.assert_allclose(f(X), 2 * X * names["rows"][i])
+        traces.append(f.cache_info().traces)
+    assert traces[-3:] == [0] * 3
+    names["rows"][2] = 50.0
+    np.testing.assert_allclose(names["make"](2)(X), 100 * X)
+    names["rows"] = np.arange(20.0)
+    np.testing.assert_allclose(names["make"](-1)(X), 38 * X)
+    for bad in (20, -21):
+        with pytest.raises(IndexError):
+            names["make"](bad)(X)
+    names["rows"] = [1.0, 2.0]
+    np.testing.assert_allclose(names["make"](1)(X), 4 * X)
+
+
+@pytest.mark.parametrize("function", [np.sin, anp.sin, np.sum])
+def test_derivatives_of_functions_of_modules_are_traced_once(function):
+    first = grad(function)
+    first(1.5)
+    before = first.cache_info().traces
+    for _ in range(3):
+        f = grad(function)
+        f(0.5)
+        assert f.cache_info().traces == before
+    assert f.cache_info().hits >= 3
 
 
 def test_a_global_may_have_the_name_of_a_variable_that_is_closed_over():

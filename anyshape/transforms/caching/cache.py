@@ -31,8 +31,8 @@ from anyshape.support.freezing import is_frozen_setting
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.packages import value_decisions
 from anyshape.tracing import pytrees
-from anyshape.tracing.captured.closures import OF_THE_PROGRAM, WithObjects
-from anyshape.tracing.captured.code_origin import ATOMS, is_scalar
+from anyshape.tracing.captured.closures import OF_THE_PROGRAM, WithObjects, has_parts
+from anyshape.tracing.captured.code_origin import ATOMS, is_scalar, may_rebind
 from anyshape.tracing.captured.containers import Roots
 from anyshape.tracing.captured.watch import CapturedState, Watch, static_state
 from anyshape.tracing.trace import DisplayNames, Leaves, Trace, show_call, show_order, show_tree, tree_difference
@@ -76,11 +76,15 @@ def key_of_code(jitted: Any) -> Any:
 
 
 def is_first_of_code(jitted: Any) -> bool:
-    """Return whether a jitted function is the first of its code, or has none; it is kept if that holds nothing."""
-    key = key_of_code(jitted)
+    """Return whether a jitted function is the first of its code, or has none; it is kept if that holds nothing.
+
+    No derivative of a method is, as other objects will come.
+    """
+    key, function = key_of_code(jitted), jitted.origin[0]
     if key is None or key in FIRST:
         return key is None
-    function = jitted.origin[0]
+    if type(function) is MethodType and jitted.use_programs is not None and has_parts(function.__self__):
+        return may_rebind([key[0]])
     is_plain = type(function) is FunctionType
     holds_nothing = is_plain and function.__closure__ is function.__defaults__ is function.__kwdefaults__ is None
     FIRST[key] = (lambda: jitted) if holds_nothing else weakref.ref(jitted)
