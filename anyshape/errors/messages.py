@@ -89,7 +89,7 @@ _NUMPY_NAMES = {
     "spread": "correlate", "tied": "max", "unique_each": "unique", "sub": "subtract", "sum_to": "sum", "warn": "x.mean",
     "warn_below": "x.mean", "upfirdn": "convolve", "weigh": "correlate", "window_bounds": "x[...]",
     "binary_steps": "logical_and", "toeplitz_solve": "solve", "banded_eigh": "eigh", "banded_eigvalsh": "eigvalsh",
-    "above": "triu", "put_above": "triu", "nearest": "argmin",
+    "banded_cholesky": "cholesky", "above": "triu", "put_above": "triu", "nearest": "argmin",
 }  # fmt: skip
 
 

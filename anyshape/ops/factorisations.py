@@ -329,6 +329,12 @@ def _banded_eigh_type(ctx: ShapeGuardContext, ab: TensorMeta, **form: bool) -> t
     return values, TensorMeta(ab.dtype, (*values.extents, size))
 
 
+def _banded_factor_type(ctx: ShapeGuardContext, ab: TensorMeta, *, lower: bool) -> TensorMeta:
+    rows, _ = require_matrices(ctx, ab)
+    ctx.require_at_least(rows, 1, "the band has no diagonal")
+    return ab
+
+
 def _elimination(a: Applied) -> Size:
     *_, rows, columns = a.inputs[0]
     return expr.mul(elements(a.inputs[0]), expr.minimum(rows, columns))
@@ -352,6 +358,14 @@ banded_solve_op: Op = define(
     _banded_type,
     params={"lower": kinds.count, "upper": kinds.count, "transposed": kinds.flag, "positive": kinds.flag},
     cost=OpCost(_banded_elimination),
+    probe=None,
+    **_ANY_VALUES,
+)
+banded_cholesky_op: Op = define(
+    "banded_cholesky",
+    _banded_factor_type,
+    params={"lower": kinds.flag},
+    cost=OpCost(lambda a: expr.mul(elements(a.inputs[0]), a.inputs[0][-2])),
     probe=None,
     **_ANY_VALUES,
 )
@@ -379,7 +393,7 @@ banded_eigh_op: Op = define(
 DECOMPOSITIONS = (  # into values and vectors, which equal values leave open
     la.eig_op, la.eigvals_op, la.eigh_op, la.eigvalsh_op, la.svd_op, la.svdvals_op, banded_eigh_op, banded_eigvalsh_op,
 )  # fmt: skip
-refuse(itself, banded_eigvalsh_op, banded_eigh_op, row_order_op, banded_solve_op, toeplitz_solve_op)
+refuse(itself, banded_eigvalsh_op, banded_eigh_op, row_order_op, banded_solve_op, banded_cholesky_op, toeplitz_solve_op)
 
 
 def lu(a: Operand) -> tuple[Any, ...]:
@@ -401,6 +415,14 @@ def banded_solve(
     NumPy's LinAlgError when the program runs.
     """
     return apply(banded_solve_op, ab, b, lower=lower, upper=upper, transposed=transposed, positive=positive)
+
+
+def banded_cholesky(ab: Operand, *, lower: bool) -> Any:
+    """Return the lower or upper Cholesky factors of Hermitian matrices by the diagonals of that side, as a band.
+
+    A matrix that is not positive definite is NumPy's LinAlgError when the program runs.
+    """
+    return apply(banded_cholesky_op, ab, lower=lower)
 
 
 def toeplitz_solve(sides: Operand, b: Operand, *, transposed: bool = False) -> Any:

@@ -145,6 +145,7 @@ COUNTED = {
     "row_order": lambda pivots: pivots.size,
     "toeplitz_solve": lambda sides, b, transposed: 8 * b.size * sides.shape[-1],
     "banded_solve": lambda ab, b, *, lower, upper, **_: 2 * lower * ab.size + 2 * (2 * lower + upper + 1) * b.size,
+    "banded_cholesky": lambda ab, lower: ab.size * ab.shape[-2],
     "matrix_function": lambda a, function: 25 * a.size * a.shape[-1],
     "matrix_function_derivative": lambda a, *directions, function: 25 * 8 ** len(directions) * a.size * a.shape[-1],
     "sylvester": lambda a, b, q: (

@@ -20,7 +20,9 @@ PRODUCTS = ("contraction", "custom_rules", "factorisations")
 MIXED = {
     "mask of rows", "cholesky", "lstsq at any size", "qr", "lu", "lu of high matrices", "solve_banded",
     "solveh_banded of 2 diagonals", "solveh_banded of 3 diagonals",
-    "solve_banded of stacks", "solve_toeplitz", "polyfit with weights", "cov", "cov of two", "recursive filter", "conv",
+    "solve_banded of stacks", "cholesky_banded of 2 diagonals", "cholesky_banded of 2 known diagonals",
+    "cholesky_banded of 3 known diagonals",
+    "solve_toeplitz", "polyfit with weights", "cov", "cov of two", "recursive filter", "conv",
     "conv of windows of all sizes", "conv with strides", "conv of the same size", "conv with dilations",
     "conv that cuts off", "conv of three axes", "conv of groups",
 }  # fmt: skip

@@ -75,6 +75,18 @@ SAMPLES = [
     ),
     *[
         rows(
+            f"cholesky_banded of {count}{' known' * known} diagonals",
+            lambda np, ab, count=count, known=known, lower=lower: linalg.cholesky_banded(
+                np.stack([ab[k] for k in range(count)]) if known else ab, lower=lower
+            ),
+            (f"{count}, n",),
+            ("banded_cholesky",),
+            make=bands if count == 2 else wide_bands,
+        )
+        for count, known, lower in ((2, False, False), (2, True, False), (3, True, True))
+    ],
+    *[
+        rows(
             f"solveh_banded of {count} diagonals",
             lambda np, ab, b, lower=lower: linalg.solveh_banded(ab, b, lower=lower),
             (f"{count}, n", "n, 2"),

@@ -34,6 +34,7 @@ from anyshape.autodiff.rule_tables import (
 from anyshape.autodiff.rules.linalg import (
     Scaled,
     adjoint,
+    cholesky_jvp,
     conjugate,
     decomposition,
     diagonal_of,
@@ -53,6 +54,7 @@ from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import factorisations as fa
+from anyshape.ops import indexing as ix
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops import windows as wd
@@ -340,6 +342,73 @@ def _banded_product(ctx, ab, x, *, lower, upper, transposed, positive=False):
     return total
 
 
+MOST_BESIDE = 8  # diagonals beside the main one for which the tangent of a factor is solved for in its band
+
+
+def _banded_cholesky_jvp(ctx, tangents, out, ab, *, lower):
+    """Solve L dL^H + dL L^H = dA in the band, or with whole matrices where it is wide or complex.
+
+    Elements of a band outside of a matrix are results as they are.
+    """
+    shape, axis = ctx.shape(ab), ctx.rank(ab) - 1
+    size = mv.broadcast_in_dim(size_value(shape[-1]), shape, ())
+    row, column = positions(shape)
+    end = ew.add(row, column)
+    inside, order = ew.lt(end, size), ew.remainder(end, size)
+
+    def turned(x):
+        return x if lower else permute(mv.rev(conjugate(x), (axis - 1,)), order, axis)
+
+    t = turned(tangents[0])
+    factor, change = (ew.select(inside, x, ew.lift(0, x)) for x in (turned(out), t))
+    in_band = isinstance(shape[-2], int) and shape[-2] <= MOST_BESIDE + 1 and ab.dtype.kind != "c"
+    of_factor = _tangent_in_band(ctx, factor, change) if in_band else _tangent_of_whole(ctx, factor, change, row, order)
+    result = ew.select(inside, of_factor, t)
+    return result if lower else mv.rev(conjugate(permute(result, order, axis, inverse=True)), (axis - 1,))
+
+
+def _tangent_in_band(ctx, factor, change):
+    """Solve for the columns of dL in turn: a system with w**2 diagonals below the main one, for w diagonals beside it.
+
+    Row (k + a, k + b) has the product of dL[k + a, k] and L[k + b, k], and row (k + b, k + a) does.
+    """
+    *batch, rows, size = ctx.shape(factor)
+    beside, axis = rows - 1, len(batch)
+    below, a = positions((beside**2 + 1, rows))
+    width = ew.lift(max(beside, 1), a)
+    before, after = ew.floor_divide(below, width), ew.add(ew.sub(below, ew.mul(a, ew.lift(beside, a))), a)
+    none = ew.lift(0, a)
+    is_before = ew.logical_and(ew.eq(ew.remainder(below, width), none), ew.le(before, a))
+    is_after = ew.logical_and(ew.ge(after, a), ew.le(after, ew.lift(beside, a)))
+    times = ew.convert(ew.add(*(ew.convert(x, a.dtype) for x in (is_before, is_after))), factor.dtype)
+    source = ew.select(is_after, after, ew.select(is_before, before, none))
+    system = ix.take(factor, source, axis)
+    system = ew.mul(system, mv.broadcast_in_dim(times, ctx.shape(system), (axis, axis + 1)))
+    count = expr.mul(rows, size)
+    system = mv.reshape(swapped(ctx, system), (*batch, beside**2 + 1, count))
+    right = mv.reshape(swapped(ctx, change), (*batch, count, 1))
+    return swapped(ctx, mv.reshape(fa.banded_solve(system, right, lower=beside**2, upper=0), (*batch, size, rows)))
+
+
+def _tangent_of_whole(ctx, factor, change, row, order):
+    *batch, rows, size = ctx.shape(factor)
+    axis, shape = len(batch), (*batch, size, size)
+    i, j = positions(shape)
+    below, last = ew.sub(i, j), mv.broadcast_in_dim(size_value(expr.sub(rows, 1)), shape, ())
+    none = ew.lift(0, below)
+    inside, source = ew.logical_and(ew.ge(below, none), ew.le(below, last)), ew.maximum(ew.minimum(below, last), none)
+
+    def whole(x):
+        taken = ix.take_along_axis(x, source, axis)
+        return ew.select(inside, taken, ew.lift(0, taken))
+
+    twice = ew.mul(change, ew.lift(2, change))  # the rule takes the Hermitian part
+    real = ew.convert(ew.real(change), change.dtype)
+    change = ew.select(ew.eq(row, ew.lift(0, row)), real, twice)
+    moved = cholesky_jvp(ctx, (whole(change),), whole(factor), factor)
+    return ix.take_along_axis(moved, order, axis)
+
+
 def _banded_eigh_push(ctx, t, out, inverses, *, lower, tridiagonal):
     """Return what the rule of `eigh` does. Eigenvalues need the diagonal of the inner product alone."""
     _, vectors = out
@@ -379,6 +448,7 @@ def _solved_by(solve, multiply):
 
 
 JVPS[fa.lu_op] = _lu_jvp
+JVPS[fa.banded_cholesky_op] = _banded_cholesky_jvp
 _BANDED_EIGH = Decomposition(near_of_eigh, turned_vectors, _banded_eigh_push, Scaled, 0)
 decomposition(fa.banded_eigh_op, fa.banded_eigvalsh_op, _BANDED_EIGH)
 for _op, _solve, _multiply in (
@@ -393,7 +463,7 @@ zero(fa.row_order_op)
 _STACKED = (
     fa.matrix_function_op, fa.matrix_function_derivative_op, fa.sylvester_op, fa.schur_op, fa.hessenberg_op,
     fa.qr_complete_op, fa.qr_raw_op, fa.qr_order_op, fa.polar_op, fa.ldl_op, fa.balance_op, fa.qz_op, fa.ordqz_op,
-    fa.cossin_op, fa.cossin_angles_op, fa.lu_op, fa.row_order_op, fa.banded_solve_op,
+    fa.cossin_op, fa.cossin_angles_op, fa.lu_op, fa.row_order_op, fa.banded_solve_op, fa.banded_cholesky_op,
     fa.toeplitz_solve_op, fa.banded_eigh_op,
 )  # fmt: skip
 lines(stacks, *_STACKED)

@@ -217,7 +217,7 @@ def _mirror_jvp(ctx, tangents, out, a, *, lower, conjugate):
     return hermitian_part(ctx, t) if conjugate else ew.mul(ew.add(t, swapped(ctx, t)), ew.lift(0.5, t))
 
 
-def _cholesky_jvp(ctx, tangents, out, a):
+def cholesky_jvp(ctx, tangents, out, a):
     """Murray (2016), eq. 8: dL = L phi(L^-1 dA L^-H), where phi takes the lower triangle and half of the diagonal.
 
     Only Hermitian tangents keep a Cholesky factor: others count as their Hermitian part, as in JAX and PyTorch.
@@ -512,7 +512,7 @@ decomposition(la.svd_op, la.svdvals_op, Decomposition(_near_of_svd, _turned_side
 JVPS[la.qr_op] = lambda ctx, tangents, out, a: thin_qr_tangents(ctx, tangents[0], *out)
 JVPS[la.pinv_op] = _pinv_jvp
 JVPS[la.mirror_op] = _mirror_jvp
-JVPS[la.cholesky_op] = _cholesky_jvp
+JVPS[la.cholesky_op] = cholesky_jvp
 JVPS[la.cholesky_tangent_op] = _cholesky_tangent_jvp
 TRANSPOSES[la.cholesky_tangent_op] = lambda ctx, ct, factor, t: (None, la.cholesky_cotangent(factor, ct))
 JVPS[la.cholesky_cotangent_op] = _cholesky_cotangent_jvp

@@ -249,6 +249,16 @@ def _general_solve(band, b, lower, upper, transposed):
     return routine("gbtrs", band)(factors, lower, upper, b, pivots, trans=int(transposed))[0], 0
 
 
+def _banded_cholesky(ab, *, lower):
+    out = ab.copy()
+    for index in np.ndindex(ab.shape[:-2] if ab.size else (0,)):
+        with scipy_threads(ab.shape[-2]):
+            out[index], info = routine("pbtrf", ab)(ab[index], lower)
+        if info > 0:
+            raise np.linalg.LinAlgError(f"{info}th leading minor not positive definite")
+    return out
+
+
 def _toeplitz_solve(sides, b, *, transposed):
     out = np.empty(b.shape, b.dtype)
     for index in np.ndindex(b.shape[:-2] if b.size else (0,)):
@@ -279,6 +289,7 @@ def _banded_eigh(ab, *, lower, tridiagonal, only_values=False):
 kernel(fa.banded_eigh_op, _banded_eigh)
 kernel(fa.banded_eigvalsh_op, partial(_banded_eigh, only_values=True))
 kernel(fa.toeplitz_solve_op, _toeplitz_solve)
+kernel(fa.banded_cholesky_op, _banded_cholesky)
 kernel(fa.lu_op, _lu)
 kernel(fa.row_order_op, _row_order)
 kernel(fa.banded_solve_op, _banded_solve)
@@ -313,4 +324,4 @@ declare(_BLOCKS, fa.matrix_function_derivative_op)
 
 _ELIMINATION = OPAQUE._replace(time=ElementTime(10.0, 5.0), scratch=op_traits.like_first_operand(3))
 
-declare(_ELIMINATION, fa.lu_op, fa.banded_solve_op, fa.row_order_op, fa.toeplitz_solve_op)
+declare(_ELIMINATION, fa.lu_op, fa.banded_solve_op, fa.banded_cholesky_op, fa.row_order_op, fa.toeplitz_solve_op)

@@ -5,7 +5,7 @@ Options that let SciPy overwrite or check its operands, or choose a routine of L
 Define the functions of `scipy.linalg` that factor banded matrices, or ask which numbers of a matrix are zero.
 
 A Hermitian banded matrix is given by the diagonals of one side. Element (i, j) is at ab[u + i - j, j] of the upper
-side, and at ab[i - j, j] of the lower one. Factors of traced arrays are computed with the whole matrix.
+side, and at ab[i - j, j] of the lower one.
 """
 
 from typing import Any
@@ -144,15 +144,6 @@ def _whole(band, lower: bool):
     return xp.matrix_transpose(from_bands(xp.matrix_transpose(band), before))
 
 
-def _side(matrix, band, lower: bool):
-    """Return the diagonals of one side of matrices; elements outside of a matrix are the ones of a band."""
-    rows, size = band.shape[-2:]
-    r, j = xp.arange(rows)[:, None], xp.arange(size)[None, :]
-    i = j + r if lower else j + r - (rows - 1)
-    inside = (i >= 0) & (i < size)
-    return xp.where(inside, matrix[..., xp.where(inside, i, 0), j], band)
-
-
 def _mirrored(half):
     """Return Hermitian matrices of one side and the diagonal, whose imaginary part is not read."""
     i = xp.arange(half.shape[-1])
@@ -163,11 +154,10 @@ def cholesky_banded(ab: Any, overwrite_ab: bool = False, lower: bool = False, ch
     """Return the upper Cholesky factor of a Hermitian positive definite banded matrix, or the `lower` one, as a band.
 
     The band has the shape (..., u + 1, n) of ab. A matrix that is not positive definite is NumPy's LinAlgError when the
-    program runs.
+    program runs. Derivatives take whole matrices, except for a real band of up to 9 rows, if their number is known
+    when the function is traced.
     """
-    band = as_matrices("cholesky_banded", ab)
-    factor = xp.linalg.cholesky(_mirrored(_whole(band, lower)), upper=not lower)
-    return _side(factor, band, lower)
+    return ls.banded_cholesky(as_traced(as_matrices("cholesky_banded", ab)), lower=bool(lower))
 
 
 def cho_solve_banded(cb_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:

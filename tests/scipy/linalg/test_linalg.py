@@ -1,5 +1,7 @@
 """Compare anyshape.scipy.linalg with SciPy at several sizes from one trace, and derivatives with differences."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -297,6 +299,40 @@ def test_bands_of_stacks_of_singular_and_of_complex_matrices():
         jit(lambda ab: linalg.solve_banded((1, 1), ab, np.ones(5)))(np.zeros((3, 5)))
     with pytest.raises(np.linalg.LinAlgError, match="2th leading minor not positive definite"):
         jit(lambda ab: linalg.solveh_banded(ab, np.ones(5)))(np.array([[2.0] * 5, [1.0] * 5]))
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("rows", [1, 2, 4, 10])
+def test_factors_of_bands_are_scipys_and_so_are_their_derivatives(rows, lower):
+    """Bands of a known number of rows have their tangents solved for in the band, others with whole matrices."""
+    factor = jit(lambda ab: linalg.cholesky_banded(ab, lower=lower))
+    known = lambda ab: linalg.cholesky_banded(np.stack([ab[k] for k in range(rows)]), lower=lower)  # not of a size
+    push = jit(lambda ab, t: (jvp(factor, (ab,), (t,))[1], jvp(known, (ab,), (t,))[1]))
+    whole = jit(lambda ab: jvp(factor, (ab,), (ab,))[1])
+    for n in (1, 2, 3, 9):
+        ab, t = band(n, rows, 0 if lower else rows - 1) + 2 * rows * (rows < 5), band(n + 1, rows, 1)[:, :n]
+        ab[0 if lower else -1] += 9 * rows
+        expected = partial(scipy.linalg.cholesky_banded, lower=lower)
+        np.testing.assert_allclose(factor(ab), expected(ab), 1e-13)
+        for change in push(ab, t):
+            np.testing.assert_allclose(change, _differences(expected, ab, t), 1e-6, 1e-8)
+        z = ab + 1j * t * (np.arange(rows) != (0 if lower else rows - 1))[:, None]
+        np.testing.assert_allclose(factor(z), expected(z), 1e-13)
+        np.testing.assert_allclose(whole(z), _differences(expected, z, z), 1e-6, 1e-8)
+
+
+def test_factors_of_bands_of_stacks_and_of_what_has_none():
+    stack = np.stack([band(5, 3, 0) + 9, band(5, 3, 0) + 10])
+    stack[:, 0] += 40
+    factor = jit(vmap(lambda ab: linalg.cholesky_banded(ab, lower=True)))
+    np.testing.assert_allclose(factor(stack), [scipy.linalg.cholesky_banded(ab, lower=True) for ab in stack], 1e-13)
+    assert factor(np.ones((2, 3, 0))).shape == (2, 3, 0)
+    with pytest.raises(np.linalg.LinAlgError, match="2th leading minor not positive definite"):
+        factor(np.array([[[1.0] * 3, [2.0] * 3]]))
+    with pytest.raises(ValueError, match="must not contain infs or NaNs"):
+        factor(stack * np.nan)
+    lost = jit(lambda ab: linalg.cholesky_banded(ab, lower=True, check_finite=False))(stack[0] * [1, np.nan, 1, 1, 1])
+    assert np.isnan(lost[0, 1]) and np.isfinite(lost[:, 0]).all()
 
 
 def test_sizes_of_constant_matrices_may_be_symbolic():
