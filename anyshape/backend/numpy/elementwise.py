@@ -468,10 +468,10 @@ _in_c(c.Elementary("hypot", 1), ew.hypot_op, like=_timed(9.0, 0.7))
 
 # the first operand where it is NaN, and else the second unless the first is larger
 LARGER = c.by_kind(
-    "((__builtin_isgreaterequal({0}, {1}) | ({0} != {0})) ? {0} : {1})", "({0} > {1} ? {0} : {1})", "({0} | {1})"
+    "((__builtin_isgreater({0}, {1}) | ({0} != {0})) ? {0} : {1})", "({0} > {1} ? {0} : {1})", "({0} | {1})"
 )
 SMALLER = c.by_kind(
-    "((__builtin_islessequal({0}, {1}) | ({0} != {0})) ? {0} : {1})", "({0} < {1} ? {0} : {1})", "({0} & {1})"
+    "((__builtin_isless({0}, {1}) | ({0} != {0})) ? {0} : {1})", "({0} < {1} ? {0} : {1})", "({0} & {1})"
 )
 _in_c(LARGER, ew.max_op)
 _in_c(SMALLER, ew.min_op)

@@ -453,6 +453,17 @@ def test_nan_is_no_warning():
         assert numpy.isnan(compiled(lambda x: np.max(np.tanh(x) * x))(x))
 
 
+@pytest.mark.parametrize("dtype", ["d", "f"])
+def test_zeros_of_both_signs_are_chosen_as_in_numpy(dtype):
+    """The second operand where both are equal: what is divided by it is infinite of that sign."""
+    x = numpy.where(numpy.arange(70) % 2, 0.0, -0.0).astype(dtype)
+    for choice in (np.minimum, np.maximum):
+        function = lambda x, y, choice=choice: choice(np.sin(x) * 2, np.sin(y) * 3)
+        for n in (1, 2, 3, 17, 70):
+            ours = compiled(function)(x[:n], -x[:n])
+            numpy.testing.assert_array_equal(numpy.signbit(ours), numpy.signbit(function(x[:n], -x[:n])))
+
+
 def test_large_angles_are_left_to_numpy():
     x = numpy.array([1e300, 0.5, -1e22, 3.0] * 200)
     function = lambda x: np.sin(x) * np.cos(x) + 1
