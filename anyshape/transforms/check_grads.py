@@ -201,11 +201,11 @@ class _Level:
 
     def measure(self, args: tuple[Any, ...], rng: np.random.Generator) -> Iterator[Measurement]:
         """Yield the comparisons at these arguments."""
-        value = self._value(args)
+        value = self._value(_copies(args))
         point = _Point(args, value, _map(lambda x: uneven(rng, x), args), _map(lambda y: uneven(rng, y), value))
         if self.order == 1:
             self._refuse_fixed(value)
-            yield self._compare("value", "value", point, value, self.value(*args), self.tolerance.of_rounding)
+            yield self._compare("value", "value", point, value, self.value(*_copies(args)), self.tolerance.of_rounding)
             if _all_nan(value):
                 return
         if "fwd" in self.modes:
@@ -328,6 +328,11 @@ def _map(function: Callable[..., Any], tree, *others):
     leaves, structure = flatten(tree)
     columns = [flatten_as(t, structure) or flatten(t)[0] for t in others]  # of another structure: `zip` says so
     return unflatten(structure, [function(*xs) for xs in zip(leaves, *columns, strict=True)])
+
+
+def _copies(args: tuple[Any, ...]):
+    """Return arguments that the function may write to."""
+    return _map(lambda x: np.array(x, order="K") if has_type(x, np.ndarray) else x, args)
 
 
 def _inexact(x) -> bool:

@@ -65,6 +65,9 @@ def value_and_grad(
 
     `static_argnums`, `static_argnames` and `dynamic_shapes` are as in `jit`; they count all arguments.
 
+    The function may write to an argument that is differentiated, as to a copy. The derivative is with respect to its
+    value at entry, and the caller's array stays as it was.
+
     For a method, the object is argument 0. If it is not a tree of arrays, `argnums=0` means the argument after it.
 
     >>> import numpy as np
@@ -215,7 +218,7 @@ def _value_and_grad(function: Callable[..., Any], name: str, argnums: Argnums, h
         check_scalar(name, split_aux(name, result)[0] if has_aux else result)
         return result, None
 
-    inner = trace_inner(builder, run, name, wrt.leaves, at_like=True, writes=True)
+    inner = trace_inner(builder, run, name, wrt.leaves, at_like=True, writes=True, writable=True)
     inner.require_unwritten(wrt.leaves, name)
     outputs, derivative = linearize_transpose.linearise(
         builder, inner.graph, [*wrt.leaves, *inner.captured], range(len(wrt.leaves)), inner.count
@@ -306,7 +309,7 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         builder = active_builder()
         xs, tree = _operands(name, "primals", primals)
         run = lambda handles: (argument_containers.keeping(function)(*pytrees.unflatten(tree, handles)), None)
-        inner = trace_inner(builder, run, name, xs, at_like=True, writes=True)
+        inner = trace_inner(builder, run, name, xs, at_like=True, writes=True, writable=True)
         inner.require_unwritten(xs, name)
         ts = match_tangents(name, primals, xs, tangents)
         captured = list(inner.captured)
@@ -422,7 +425,7 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
         if linear:
             xs = [primal_of_linear(builder, x) if is_inexact(x.dtype) else x for x in xs]
         run = lambda handles: (argument_containers.keeping(function)(*pytrees.unflatten(tree, handles)), None)
-        inner = trace_inner(builder, run, name, xs, at_like=not linear, writes=not linear)
+        inner = trace_inner(builder, run, name, xs, at_like=not linear, writes=not linear, writable=True)
         inner.require_unwritten(xs, name)
         operands = [*xs, *inner.captured]
         outputs, derivative = linearize_transpose.linearise(builder, inner.graph, operands, wrt, inner.count)

@@ -134,8 +134,9 @@ def _settle(x, asked: str) -> None:
     MutationError refuses an array for which that is not known.
     """
     i, memory = _uncertain(x), x.memory
-    if i is not None and memory.argument is not None and memory.owner.layout is not None:
-        memory.is_contiguous = memory.is_contiguous or memory.owner.layout(memory.argument, "C")
+    in_c = None if i is None or memory.argument is None else _asked(memory.owner, memory.argument, "C")
+    if in_c is not None:
+        memory.is_contiguous = memory.is_contiguous or in_c
         if i == 0 and not memory.is_contiguous and x.views[0].key[0] in ("ravel", "contiguous"):
             _part(memory, x.views[0])
             return _settle(x, asked)
