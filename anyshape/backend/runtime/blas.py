@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.runtime.config import config
 from anyshape.support.packages import scipy_linalg, threadpoolctl
 
 MOST_ROWS = 1024  # of matrices for which SciPy's functions run in one thread: products decide beyond
@@ -94,8 +95,12 @@ def scipy_threads(rows: int) -> AbstractContextManager[None]:
 
 
 def numpy_threads(rows: int) -> AbstractContextManager[None]:
-    """Have one thread in NumPy's library while it factors matrices of so many rows, where more take longer."""
-    return _OF_NUMPY if FEWEST_ROWS <= rows <= _MOST_FACTORED else AS_IT_IS
+    """Have one thread in NumPy's library while it factors matrices of so many rows, where more take longer.
+
+    Products in other threads have one meanwhile, and perhaps other last bits: reproducible results keep all threads.
+    """
+    is_few = FEWEST_ROWS <= rows <= _MOST_FACTORED and not config.reproducible
+    return _OF_NUMPY if is_few else AS_IT_IS
 
 
 def _renew() -> None:

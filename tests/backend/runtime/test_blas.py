@@ -11,6 +11,7 @@ import scipy.linalg
 import anyshape.numpy as anp
 from anyshape import grad, jit
 from anyshape.backend.runtime import blas
+from anyshape.backend.runtime.config import config
 from anyshape.scipy import linalg
 from anyshape.support.packages import scipy_linalg
 
@@ -150,6 +151,12 @@ def test_threads_of_numpy_follow_from_sizes_alone(library):
         library.sets.clear()
         compiled(np.eye(rows))
         assert library.sets == ([1, 4] if uses else []), rows
+
+
+def test_reproducible_results_keep_the_threads_of_numpy(library, monkeypatch):
+    monkeypatch.setattr(config, "reproducible", True)
+    jit(np.linalg.cholesky)(np.eye(blas.FEWEST_ROWS))
+    assert library.sets == []
 
 
 def test_what_has_one_thread_already_stays_as_it_is(library):
