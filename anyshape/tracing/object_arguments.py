@@ -13,6 +13,7 @@ import optree
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.graph import drawing
 from anyshape.tracing import pytrees
+from anyshape.tracing.captured.code_origin import TRANSPARENT
 
 _NEVER_KEPT = frozenset(map(id, (np.ndarray, *pytrees.PYTHON_SCALARS, tuple, list, dict, type(None))))
 _NO_OBJECTS = (
@@ -33,6 +34,8 @@ def _is_object_class(kind: type) -> bool:
     """Return True for a class whose objects are neither arrays, numbers, settings, trees nor iterators."""
     if issubclass(kind, (*pytrees.NO_SETTINGS, *_NO_OBJECTS, *drawing())) or pytrees.node_class(kind) is not None:
         return False
+    if kind.__module__.partition(".")[0] in TRANSPARENT:
+        return False  # a specification, say, is for functions that take one
     return not any(hasattr(kind, name) for name in ("__next__", "__array__", "__dlpack__", "__array_interface__"))
 
 

@@ -38,6 +38,7 @@ from anyshape.support.freezing import Frozen, freeze, frozen_setting
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import traced_generators
 from anyshape.support.true_types import has_type
+from anyshape.tracing.captured.code_origin import origin
 
 NAMESPACE = "anyshape"
 _register: Any = optree.register_pytree_node  # whose types ask that nodes be collections
@@ -114,6 +115,11 @@ def wrapped(tree: Any) -> Any:
 def _node(x):
     wrapper = _wrapper(type(x))
     return x if wrapper is None else wrapper(x)
+
+
+def shown(x: Any) -> str:
+    """Return a static argument as it prints, an object of a package by its class: it may take long to print."""
+    return f"<{type(x).__name__}>" if origin(type(x).__module__, "") == "installed" else repr(x)
 
 
 def class_of(structure: Any) -> type:

@@ -663,7 +663,7 @@ def show_tree(tree: Any, leaves: Iterator[str] | None = None) -> str:
     if tree.type is pytrees.Static:
         return repr(pytrees.unflatten(tree, []).value)
     if tree.type is pytrees.Setting:
-        return repr(pytrees.unflatten(tree, []))
+        return pytrees.shown(pytrees.unflatten(tree, []))
     return _show_node(pytrees.class_of(tree), tree.entries(), parts)
 
 
@@ -690,9 +690,11 @@ def show_call(tree: Any, names: Sequence[str], static: Mapping[int | str, Any]) 
     parts = []
     for i, child in enumerate(args.children()):
         name = names[i] if i < len(names) else f"args[{i}]"
-        parts.append(f"{name}={static[i]!r}" if i in static else name if child.is_leaf() else show_tree(child))
+        parts.append(
+            f"{name}={pytrees.shown(static[i])}" if i in static else name if child.is_leaf() else show_tree(child)
+        )
     for name, child in zip(kwargs.entries(), kwargs.children(), strict=True):
-        value = repr(static[name]) if name in static else name if child.is_leaf() else show_tree(child)
+        value = pytrees.shown(static[name]) if name in static else name if child.is_leaf() else show_tree(child)
         parts.append(f"{name}={value}")
     return f"({', '.join(parts)})"
 

@@ -436,6 +436,9 @@ class Jitted:
         use = lambda jitted, others, named: jitted._prepared(others, named, on_path)
         if (shared := self._with_objects(args, kwargs, use)) is not None:
             return shared[0]
+        return self._prepared_alone(args, kwargs, on_path)
+
+    def _prepared_alone(self, args, kwargs, on_path: bool = False) -> tuple[Call, CacheEntry, bool]:
         if self._joins and self.may_join():
             self._join()
         member = self._shared
@@ -469,7 +472,7 @@ class Jitted:
     def timed(self, timers: Timers, *args: Any, **kwargs: Any) -> Jitted:
         """Return a copy with only the program for these arguments, whose runs record their times in `timers`."""
         self._leave(DepartedError())
-        _, entry, _ = self._prepared(args, kwargs, on_path=True)
+        _, entry, _ = self._prepared_alone(args, kwargs, on_path=True)
         timed = Jitted(self.function, self.name, self.__wrapped__, self.options)
         timed.rebinding, timed.may_rebind, timed.positional_from = self.rebinding, self.may_rebind, self.positional_from
         timed._cache.state, timed._cache.state_holds = self._cache.state, self._cache.state_holds

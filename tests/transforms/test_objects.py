@@ -459,6 +459,7 @@ def test_pandas_and_scikit_learn():
     traces = f.cache_info().traces
     f(X, frame)
     assert f.cache_info().traces == traces
+    assert "<DataFrame>" in str(f.explain())
     g = grad(lambda x, m: np.sum((x @ m.coef_ + m.intercept_) ** 2))
     for i in (1, 2, 3):
         m = linear.LinearRegression().fit(np.eye(2) * i, X)

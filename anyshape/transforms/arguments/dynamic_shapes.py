@@ -31,7 +31,7 @@ from anyshape.numpy.arrays.array import Array
 from anyshape.program.inline import call_inside
 from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.true_types import has_type
-from anyshape.tracing import object_arguments, pytrees
+from anyshape.tracing import pytrees
 from anyshape.tracing.named_dims import Dim, SymbolicScope, scope_of_sizes
 from anyshape.tracing.trace import Leaves, Prepared
 
@@ -107,8 +107,9 @@ class DynamicShapes:
             return
         if node is None:  # an optional argument that was not passed
             return
-        node = node.value if isinstance(node, pytrees.Setting) else node
-        if pytrees.is_setting(node) or object_arguments.is_object(node):
+        is_kept = isinstance(node, pytrees.Setting)
+        node = node.value if is_kept else node
+        if is_kept or pytrees.is_setting(node):
             if spec is not None and not isinstance(spec, Axis):
                 raise self.wrong(path, f"is {spec!r} for a {type(node).__name__}", "leave it out: it has no sizes")
             return

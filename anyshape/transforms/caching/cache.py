@@ -157,7 +157,7 @@ def different_arguments(number: int, program: Program, made_for: Arguments, call
     frozen_before, frozen_now = dict(before.static), dict(now.static)
     for position in dict.fromkeys([*frozen_before, *frozen_now]):  # equal structures: None stands where one is absent
         if frozen_before.get(position) != frozen_now.get(position):
-            was, is_now = (shorten(repr(a.static.get(position))) for a in (made_for, call))
+            was, is_now = (shorten(pytrees.shown(a.static.get(position))) for a in (made_for, call))
             yield Reason("static", call.static_name(position), was, is_now, number)
     for path, old, new in zip(program.trace.labels, before.leaves, now.leaves, strict=True):
         yield from _different_leaf(number, path, old, new)

@@ -338,7 +338,7 @@ def test_every_transform_takes_static_arguments_and_shapes(transform):
                         np.testing.assert_allclose(one, other)
         before = g.cache_info().traces
         g(np.ones(7), 2)
-        assert g.cache_info().traces == before == 4
+        assert g.cache_info().traces == before == (4 if transform is checkpoint else 2)  # which sees keywords
 
 
 def test_a_declared_size_of_a_derivative_is_checked():
