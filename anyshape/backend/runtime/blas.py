@@ -147,7 +147,8 @@ def _call(name: str, like: np.ndarray, *arguments: Any) -> None:
 
 
 def _by_rows(x: np.ndarray) -> bool:
-    return x.strides[1] == x.itemsize and x.strides[0] >= x.itemsize * max(x.shape[1], 1)
+    is_whole = x.flags.aligned and x.strides[0] % x.itemsize == 0  # not so in fields of records
+    return is_whole and x.strides[1] == x.itemsize and x.strides[0] >= x.itemsize * max(x.shape[1], 1)
 
 
 def solve_triangle(

@@ -23,8 +23,17 @@ LAYOUTS = {
     "part of rows": lambda a: np.pad(a, ((1, 2), (3, 1)))[1:-2, 3:-1],
     "part of columns": lambda a: np.pad(a.T, ((1, 2), (3, 1)))[1:-2, 3:-1].T,
     "every other": lambda a: np.repeat(np.repeat(a, 2, 0), 2, 1)[::2, ::2],
+    "fields of records": lambda a: fields(a),
+    "fields of records, columns": lambda a: fields(a.T).T,
     "backwards": lambda a: a[::-1, ::-1].copy()[::-1, ::-1],
 }
+
+
+def fields(a):
+    """Return a copy of a matrix whose rows are fields of records that are not multiples of its elements apart."""
+    records = np.zeros(len(a), [("row", a.dtype, a.shape[1]), ("rest", np.int16)])
+    records["row"] = a
+    return records["row"]
 
 
 def matrix(rng, kind, *shape):
