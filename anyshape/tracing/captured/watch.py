@@ -46,6 +46,7 @@ _INLINE = 8  # things of one kind that are compared by a term each; more are com
 _MARK = object()  # stands between containers, so that no item slides from one into the next
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _LONGEST_TEXT = 80
+_COMPARISONS = 8  # before the test is written
 _TRIES = 3  # readings of a state that other threads change
 
 
@@ -76,6 +77,7 @@ class Watch:
     """Snapshot of everything that a function reaches.
 
     `holds` is True only while all of it is the same. After a call that gave False there may be another `holds`.
+    The generated test is written once the function is called a few times: that takes as long as eight comparisons.
     """
 
     def __init__(self, walk: Walk) -> None:
@@ -85,9 +87,24 @@ class Watch:
         self.ids: set[int] = walk.seen
         self._things = walk.things  # an id in a snapshot stays that of its object
         self._before: list[list[Any]] = [read_holder(h) for h in self.holders]
+        self._test: _Test | None = None
+        self._comparisons = 0
+        self.holds: Callable[[], bool] = self._compare_first
+
+    def _compare_first(self) -> bool:
+        """Compare with care a few times, and write the test then, in which case others have to take it."""
+        if self._test is not None or not self._compare():
+            return False
+        self._comparisons += 1
+        if self._comparisons < _COMPARISONS:
+            return True
+        self._write_test()
+        return False
+
+    def _write_test(self) -> None:
         self._test = _Test(self.holders, self._before)
         self._test.set(self._before)
-        self.holds: Callable[[], bool] = self._test.compile(self._compare)
+        self.holds = self._test.compile(self._compare)
 
     @property
     def things(self) -> Sequence[tuple[str, Any]]:
@@ -120,10 +137,10 @@ class Watch:
             return False
         regroup = any(h.kind == "keys" and a != b for h, a, b in zip(self.holders, self._before, now, strict=True))
         self._before = now
+        if self._test is None:
+            return True
         if regroup:  # namespaces have other keys, which no code names
-            self._test = _Test(self.holders, now)
-            self._test.set(now)
-            self.holds = self._test.compile(self._compare)
+            self._write_test()
             return False
         self._test.set(now)
         return True
@@ -185,7 +202,8 @@ class Watch:
                 elif len(values) == len(change.held) and all(map(is_same, values, change.held)):
                     values[:] = change.holds
         self._before = before
-        self._test.set(before)
+        if self._test is not None:
+            self._test.set(before)
 
 
 _SHOWN = {"variables", "attributes", "fields", "items", "iterated", "content", "call"}
