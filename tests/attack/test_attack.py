@@ -13,9 +13,9 @@ from tests.attack.attacks import ATTACKS, exported
 from tests.attack.functions import FUNCTIONS
 from tests.attack.kit import Attack, Wrong, repeat, run
 
-TRIES = {"values": 12, "derivatives": 5, "batches": 10, "structured": 9, "decisions": 2, "captured": 15, "files": 5,
-         "paths": 3, "threads": 5, "processes": 1, "pickles": 10, "user_files": 8,
-         "size_decisions": 6, "claims": 30, "slopes": 4, "options": 40,
+TRIES = {"values": 8, "derivatives": 5, "batches": 10, "structured": 6, "decisions": 2, "captured": 15, "files": 5,
+         "paths": 3, "threads": 3, "processes": 1, "pickles": 10, "user_files": 8,
+         "size_decisions": 4, "claims": 30, "slopes": 4, "options": 25,
          "bit_patterns": 12, "resume_files": 10, "left_out": 5}  # fmt: skip
 
 

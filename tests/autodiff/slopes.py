@@ -18,7 +18,7 @@ from tests.autodiff.slope_rows import Row
 
 OURS = {"np": xp, "special": special, "stats": stats}
 SCIPY = {"np": np, "special": scipy.special, "stats": scipy.stats}
-BITS = (90, 180, 360, 720, 1440)
+BITS = (60, 120, 240, 480, 960, 1440)
 RELATIVE = {"float64": 1e-9, "float32": 1e-4}
 
 

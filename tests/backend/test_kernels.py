@@ -83,7 +83,7 @@ OWN = [case for case in ROWS if case[0] != "external"]
 @pytest.mark.parametrize("case", [*gate_part("kernels", OWN, one_in=3), *gate_part("kernels", FOREIGN, one_in=1)])
 def test_results_are_fresh_unless_declared_views_and_operands_are_left_alone(case):
     _, row = case
-    for dtype in row.dtypes[:2]:
+    for dtype in row.dtypes[:2][len(row.name) % 2 - 1 :]:  # every other row with both
         for xs, program in programs_at(row, dtype, few_combinations(row)[:3]):
             arrays = [np.array(x) for x in xs]
             for node, inputs, results in runs(program.graph, arrays):

@@ -378,9 +378,15 @@ def test_wider_results_are_as_good():
         reference.check([], expected)
 
 
-@pytest.mark.parametrize("bad", ["bad", "numpy"])
-@pytest.mark.parametrize("end", ["dies", "sleeps"])
-def test_a_process_that_ends_in_a_turn_ends_nothing_else(bad, end, monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("end", "bad"),
+    [
+        ("dies", "bad"),
+        ("sleeps", "numpy"),
+        *[pytest.param(*c, marks=pytest.mark.slow) for c in (("dies", "numpy"), ("sleeps", "bad"))],
+    ],
+)
+def test_a_process_that_ends_in_a_turn_ends_nothing_else(end, bad, monkeypatch, tmp_path, capsys):
     class Ending(worker.Worker):
         def __init__(self, python, name, threads, folder):
             super().__init__(python, "numpy" if name == "bad" else name, threads, folder)

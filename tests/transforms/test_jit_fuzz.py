@@ -362,9 +362,9 @@ def check_interrupted(seed, calls=15):
 
 
 CHECKS = {
-    "gradient": (check_gradient, 10), "vmap": (check_vmap, 10), "declared": (check_declared, 10),
-    "strict": (check_strict, 20), "threads": (check_threads, 6), "interrupted": (check_interrupted, 8),
-    "nested": (check_nested, 5), "evicted": (check_evicted, 4),
+    "gradient": (check_gradient, 5), "vmap": (check_vmap, 5), "declared": (check_declared, 5),
+    "strict": (check_strict, 10), "threads": (check_threads, 4), "interrupted": (check_interrupted, 4),
+    "nested": (check_nested, 3), "evicted": (check_evicted, 2),
 }  # fmt: skip
 
 

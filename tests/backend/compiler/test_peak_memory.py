@@ -99,7 +99,7 @@ def bound_holds(function, row, longest):
     return True
 
 
-@pytest.mark.parametrize("one_in", [12, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("one_in", [18, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("in_tiles, family", [(False, f) for f in FAMILIES] + [(True, f) for f in IN_TILES])
 def test_the_bound_holds_for_values_and_gradients(family, in_tiles, one_in, monkeypatch):
     monkeypatch.setattr(tiles, "forced", (1 << 16, 1 << 14) if in_tiles else (1 << 60, 1))

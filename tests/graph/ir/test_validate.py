@@ -40,7 +40,7 @@ def check_programs(programs):
 LEGAL = "graphs are legal"
 
 
-@pytest.mark.parametrize("case", gate_part(LEGAL, ROWS, one_in=10))
+@pytest.mark.parametrize("case", gate_part(LEGAL, ROWS, one_in=14))
 def test_graphs_are_legal_after_every_transform_and_pass(case):
     _, row = case
 

@@ -430,8 +430,13 @@ NEXT_CARRIES = {
 }
 
 
-@pytest.mark.parametrize("of", ["results", "carry", "both"])
-@pytest.mark.parametrize("body", NEXT_CARRIES)
+NEXT = [
+    pytest.param(body, of, marks=[pytest.mark.slow] * (j > 0 and (i + j) % 2))
+    for i, body in enumerate(NEXT_CARRIES) for j, of in enumerate(["results", "carry", "both"])
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "of"), NEXT)
 def test_gradients_with_slots_are_those_without(body, of):
     def loss(x, checkpoint):
         s = np.sum(x) * 0.1
