@@ -164,11 +164,7 @@ def slots_of(kind: type) -> dict[str, Any]:
 
 
 def _own_slots(kind: type) -> dict[str, Any]:
-    members: dict[str, Any] = {}
-    for name, value in vars(kind).items():
-        if isinstance(value, types.MemberDescriptorType) and not name.startswith("__"):
-            members[name] = value
-    return members
+    return {name: x for name, x in vars(kind).items() if type(x) is types.MemberDescriptorType and name[:2] != "__"}
 
 
 _IMMUTABLE = 1 << 8  # flag of classes whose attributes cannot be set

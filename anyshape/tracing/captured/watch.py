@@ -85,7 +85,7 @@ class Watch:
         self.root, self.names, self.codes, self.is_full = walk.root, walk.names, walk.codes, walk.is_full
         self.unwatched: tuple[Unwatched, ...] = tuple(walk.unwatched)
         self.ids: set[int] = walk.seen
-        self._things = walk.things  # an id in a snapshot stays that of its object
+        self.things: Sequence[tuple[str, Any]] = walk.things  # an id in a snapshot stays that of its object
         self._before: list[list[Any]] = [read_holder(h) for h in self.holders]
         self._test: _Test | None = None
         self._comparisons = 0
@@ -96,25 +96,19 @@ class Watch:
         if self._test is not None or not self._compare():
             return False
         self._comparisons += 1
-        if self._comparisons < _COMPARISONS:
-            return True
-        self._write_test()
-        return False
+        if self._comparisons == _COMPARISONS:
+            self._write_test()
+        return self._test is None
 
     def _write_test(self) -> None:
         self._test = _Test(self.holders, self._before)
         self._test.set(self._before)
         self.holds = self._test.compile(self._compare)
 
-    @property
-    def things(self) -> Sequence[tuple[str, Any]]:
-        """Objects that are reached, each with its path."""
-        return self._things
-
     @functools.cached_property
     def arrays(self) -> Sequence[tuple[str, Any]]:
         """Arrays and buffers that are reached, each with its path."""
-        return [(label, x) for label, x in self._things if has_type(x, (np.ndarray, *BUFFERS))]
+        return [(label, x) for label, x in self.things if has_type(x, (np.ndarray, *BUFFERS))]
 
     def readings(self) -> Iterator[tuple[Holder, Sequence[Any]]]:
         """Yield each holder with what it held."""
@@ -136,14 +130,16 @@ class Watch:
         if not all(map(self._is_same, self.holders, self._before, now)):
             return False
         regroup = any(h.kind == "keys" and a != b for h, a, b in zip(self.holders, self._before, now, strict=True))
-        self._before = now
-        if self._test is None:
-            return True
-        if regroup:  # namespaces have other keys, which no code names
+        self._take(now)
+        if regroup and self._test is not None:  # namespaces have other keys, which no code names
             self._write_test()
             return False
-        self._test.set(now)
         return True
+
+    def _take(self, before: list[list[Any]]) -> None:
+        self._before = before
+        if self._test is not None:
+            self._test.set(before)
 
     def is_unchanged(self) -> bool:
         """Return True while all of it is the same, also where the test had to be written anew."""
@@ -201,9 +197,7 @@ class Watch:
                     values[i] = change.now if is_same(values[i], change.before) else values[i]
                 elif len(values) == len(change.held) and all(map(is_same, values, change.held)):
                     values[:] = change.holds
-        self._before = before
-        if self._test is not None:
-            self._test.set(before)
+        self._take(before)
 
 
 _SHOWN = {"variables", "attributes", "fields", "items", "iterated", "content", "call"}
