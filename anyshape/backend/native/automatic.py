@@ -129,7 +129,8 @@ class AutomaticKernels:
         self._texts: dict[str, dict[Size, str]] = {}  # of the sizes that calls pass
         self._sums: dict[str, np.dtype] = {}  # dtypes of steps that sum rows
         self._namespace: dict[str, Any] = {}
-        self._kernels: Any = None  # `PlanKernels`, from the first run that counts
+        self._kernels: Any = None  # `PlanKernels`, from the first look into the cache on
+        self._until = min(LOOKED_SECONDS, after)  # counted work up to which nothing is to be done
         self._lock = Lock()
 
     @property
@@ -175,7 +176,7 @@ class AutomaticKernels:
     def _count(self, name: str, each: float, elements: int, *arguments: Any) -> Any:
         """Count a run. Return its results if there is a kernel by now, else None: NumPy serves it."""
         self.work.add(each * elements)
-        if self.work.seconds < min(LOOKED_SECONDS, after) or not self._lock.acquire(blocking=False):
+        if self.work.seconds < self._until or not self._lock.acquire(blocking=False):
             return None
         try:
             self._advance()
@@ -202,6 +203,7 @@ class AutomaticKernels:
             self._kernels.finish()
         if (is_new or is_due) and self._kernels.poll(starts=is_due):
             self._end()
+        self._until = max(_needed(), self.work.seconds + ASKED_SECONDS if is_due else 0.0)
 
     def _bind(self, prefix: str, thing: Any) -> str:
         """Bind an object to a new name, in the scope of the plan's function."""
