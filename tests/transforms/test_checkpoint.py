@@ -148,6 +148,7 @@ def test_checkpoints_lower_the_bound_and_the_measured_memory():
         program = made(grad(anyshape.jit(network(one), optimize="now"), argnums=(0, 1)), x, ws)
         sizes = {str(s.variable): n for s, n in zip(program.graph.dims, [2000, *[40] * 13], strict=True)}
         bound = program.cost().at(sizes).peak_bytes.size
+        program.run(x, *ws)  # which loads what writes kernels
         used, _ = measured(program.run, [x, *ws])
         assert used <= 1.02 * bound + 250_000
         peaks.append((bound, used))
