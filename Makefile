@@ -49,11 +49,13 @@ TESTS := PYTHONDONTWRITEBYTECODE= ANYSHAPE_CHECK=1 OMP_NUM_THREADS=1 OPENBLAS_NU
 tests: $(READY)
 	$(TESTS)
 
-# Values, gradients and batches of every function of NumPy, sizes, messages, layers and passes.
+# Values and gradients of every function of NumPy, batches of those that have rules of their own, sizes, messages,
+# layers and passes. Functions of elements share one rule of batches.
 QUICK := tests/laws/test_sample_sweep.py tests/graph/sizes/test_expr.py tests/errors \
 	tests/transforms/test_jit.py tests/transforms/test_vmap.py tests/project/test_layers.py \
 	tests/backend/compiler/passes/test_simplify.py
-SWEPT := namespace or naive or second_derivatives or single_precision or fresh_process
+SWEPT := namespace or naive or second_derivatives or single_precision or fresh_process or declared_flat \
+	or (vmap_equals and (elementwise or special))
 
 quick: $(READY)
 	$(BIN)/ruff check .
