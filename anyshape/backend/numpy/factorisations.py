@@ -149,20 +149,26 @@ def _matrix_function(a, *, function):
 def _derivative_of_one(function, a, *directions):
     """Return a derivative: a block of the function of a larger matrix, for a root the last one by Sylvester's equation.
 
-    Each direction makes blocks of the matrix before. Source: N. J. Higham and S. D. Relton, "Higher order
-    Fréchet derivatives of matrix functions and the level-2 condition number", 2014.
+    An exponential has the last one by SciPy's own function. Each direction makes blocks of the matrix before. Source:
+    N. J. Higham and S. D. Relton, "Higher order Fréchet derivatives of matrix functions and the level-2 condition
+    number", 2014.
     """
     size, block = len(a), a
     lengths = [np.abs(e).max() for e in directions]
     if 0 in lengths:
         return np.zeros_like(a)
     scales = max(np.abs(a).max(), 1e-3) / np.array(lengths)  # directions must not decide how the function is computed
-    for e, scale in zip(directions, scales, strict=True):
-        before, beside = block, np.kron(np.eye(len(block) // size, dtype=a.dtype), scale * e)
-        block = np.block([[before, beside], [np.zeros_like(before), before]])
+    for i, scale in enumerate(scales):
+        before, beside = block, scale * directions[i]
+        if i:
+            beside = np.kron(np.eye(len(block) // size, dtype=a.dtype), beside)
+        if i + 1 < len(scales) or function == "log":
+            block = np.block([[before, beside], [np.zeros_like(before), before]])
     if function == "sqrt":
         root = _of_one(before, function)
         result = scipy_linalg.solve_sylvester(root, root, beside)
+    elif function == "exp":
+        result = scipy_linalg.expm_frechet(before, beside, compute_expm=False, check_finite=False)
     else:
         result = _of_one(block, function)
     return result[:size, -size:] / np.prod(scales)

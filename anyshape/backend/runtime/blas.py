@@ -29,8 +29,9 @@ MOST_ROWS = 1024  # of matrices for which SciPy's functions run in one thread: p
 FEWEST_ROWS = 48  # of matrices for whose factors NumPy's library uses threads
 _MOST_FACTORED = 1600 // (os.cpu_count() or 1)  # rows up to which threads cost factors more time than they save
 _INT = ctypes.c_int64
+_INVERSE_BLOCK = 64  # columns that getri works on at once
 _ONES = {kind: np.ones((), kind) for kind in "fdFD"}
-_COUNTS = {"trsm": 15, "getrf": 6, "getrs": 10}  # of arguments of routines, with the lengths of characters
+_COUNTS = {"trsm": 15, "getrf": 6, "getrs": 10, "getri": 7}  # of arguments of routines, with the lengths of characters
 _PREFIXES = dict(zip("fdFD", "sdcz", strict=True))  # of routines, by the character of the dtype
 
 
@@ -181,6 +182,13 @@ def lu_factor(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
     lu, exchanged, info = np.array(a, order="F"), np.empty(min(a.shape), np.int64), np.zeros(1, np.int64)
     _call("getrf", lu, *a.shape, lu, a.shape[0], exchanged, info)
     return lu, (exchanged - 1).astype(np.int32), int(info[0])
+
+
+def lu_inverse(lu: np.ndarray, exchanged: np.ndarray) -> np.ndarray:
+    """Return the inverse of a matrix by the results of `lu_factor`, in the memory of the factors."""
+    size, pivots, work = len(lu), exchanged.astype(np.int64) + 1, np.empty(_INVERSE_BLOCK * len(lu), lu.dtype)
+    _call("getri", lu, size, lu, size, pivots, work, work.size, np.zeros(1, np.int64))
+    return lu
 
 
 def lu_solve(lu: np.ndarray, exchanged: np.ndarray, b: np.ndarray, form: str) -> np.ndarray:

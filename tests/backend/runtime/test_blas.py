@@ -71,6 +71,8 @@ def test_factors_and_solutions_are_those_of_scipy(kind):
         for form in "NTC" if m == n else "":
             b = matrix(rng, kind, m, 4)
             np.testing.assert_allclose(OF_FORM[form](a) @ blas.lu_solve(lu, exchanged, b, form), b, **close)
+        if m == n:
+            np.testing.assert_allclose(a @ blas.lu_inverse(lu, exchanged), np.eye(n), atol=close.get("atol", 1e-10))
     assert blas.lu_factor(np.zeros((3, 3), kind))[2] == 1
 
 

@@ -121,6 +121,28 @@ def test_triangular_solutions_read_one_triangle():
     np.testing.assert_allclose(anyshape.ops.triangular_solve(a, b, lower=True, unit=True), np.linalg.solve(strict, b))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "float32"])
+def test_large_matrices_are_factored_once_for_inverses_and_gradients_of_determinants(dtype):
+    """Also one with exchanged rows, one that is singular, and one whose determinant no product of pivots holds."""
+    rng, n = np.random.default_rng(0), 70
+    a = (np.eye(n) * 3 + rng.normal(size=(n, n)) * (1 if dtype[0] == "f" else 1 + 0.5j) / n).astype(dtype)
+    close = {"rtol": 2e-3, "atol": 1e-4} if dtype == "float32" else {"rtol": 1e-9, "atol": 1e-11}
+    stack = np.stack([a, a[::-1], a[rng.permutation(n)] / 3])
+    inverses = anyshape.jit(np.linalg.inv)(stack)
+    np.testing.assert_allclose(stack @ inverses, np.broadcast_to(np.eye(n), stack.shape), atol=close["atol"])
+    slopes = anyshape.jit(lambda xs, t: anyshape.jvp(np.linalg.det, (xs,), (t,))[1])
+    most = 15 if dtype == "float32" else 600
+    far = np.diag(np.where(np.arange(300) < 150, most, 1 / most)).astype(dtype)
+    for x in (*stack / 3, far):
+        t = rng.normal(size=x.shape).astype(dtype)
+        relative = np.trace(np.linalg.inv(x) @ t)
+        np.testing.assert_allclose(slopes(x, t) / np.linalg.det(x), relative, close["rtol"])
+    lost = np.diag(np.arange(n) > 0).astype(dtype)
+    np.testing.assert_allclose(slopes(lost, a), a[0, 0], **close)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        anyshape.jit(np.linalg.inv)(lost)
+
+
 @pytest.mark.filterwarnings("ignore")  # of determinants that overflow
 @pytest.mark.parametrize("scale", [1e154, 1e-105, 3.0])
 def test_gradients_of_determinants_beyond_the_numbers(scale):

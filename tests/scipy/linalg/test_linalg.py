@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.linalg
@@ -333,6 +334,16 @@ def test_factors_of_bands_of_stacks_and_of_what_has_none():
         factor(stack * np.nan)
     lost = jit(lambda ab: linalg.cholesky_banded(ab, lower=True, check_finite=False))(stack[0] * [1, np.nan, 1, 1, 1])
     assert np.isnan(lost[0, 1]) and np.isfinite(lost[:, 0]).all()
+
+
+def test_the_derivative_of_an_exponential_is_exact_far_from_normal_matrices():
+    b = 1e8
+    a, e = np.array([[1, b, 1], [0, -1, b], [0, 0, 2]]), np.arange(1.0, 10.0).reshape(3, 3)
+    with mpmath.workdps(60):
+        exact = mpmath.expm(mpmath.matrix(np.block([[a, e], [0 * a, a]]).tolist()))
+    expected = np.array(exact[:3, 3:].tolist(), dtype=float)
+    change = jit(lambda a, e: jvp(linalg.expm, (a,), (e,))[1])(a, e)
+    np.testing.assert_allclose(change, expected, atol=1e-8 * np.abs(expected).max())
 
 
 def test_sizes_of_constant_matrices_may_be_symbolic():

@@ -196,6 +196,7 @@ METRICS: Mapping[str, Metric] = {
         )
     },
     **{name: _of_counts(name) for name in OF_COUNTS},
+    "russellrao": lambda u, v, w=None: hamming((xp.asarray(u) != 0) & (xp.asarray(v) != 0), True, w),
 }  # fmt: skip
 
 
