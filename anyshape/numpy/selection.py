@@ -104,11 +104,6 @@ def _piece(function, x, args, kw):
 # -- limits
 
 
-def _without_absent(**options) -> dict[str, Any]:
-    """Return the options that a caller gave."""
-    return {name: x for name, x in options.items() if x is not ABSENT}
-
-
 @stretches_to_out
 @makes_copy
 def clip(

@@ -62,10 +62,6 @@ from anyshape.ops.creation import full, size_value
 from anyshape.ops.reduction import permute, reduce_or, reduce_sum
 
 
-def _function_jvp(ctx, tangents, out, a, *, function):
-    return fa.matrix_function_derivative(a, tangents[0], function=function)
-
-
 def _derivative_jvp(ctx, tangents, out, a, *directions, function):
     """Return the derivative along one more direction, and along tangents in place of directions."""
     of_matrix, *of_directions = tangents
@@ -101,7 +97,7 @@ def no_derivative(name, advice="use eig or eigh, or give it stop_gradient(a)"):
     return jvp
 
 
-JVPS[fa.matrix_function_op] = _function_jvp
+JVPS[fa.matrix_function_op] = lambda ctx, ts, out, a, **params: fa.matrix_function_derivative(a, ts[0], **params)
 JVPS[fa.matrix_function_derivative_op] = _derivative_jvp
 TRANSPOSES[fa.matrix_function_derivative_op] = _derivative_back
 JVPS[fa.sylvester_op] = _sylvester_jvp
@@ -187,13 +183,9 @@ def _raw_jvp(ctx, tangents, out, a):
     of_square = product(ctx, square, inner)
     rest = ew.sub(_rows_from(ctx, change, count), product(ctx, under, of_upper))
     of_below = mv.concatenate([of_square, _solved_right(ctx, divisor, rest)], axis)
-    packed = ew.add(_with_zero_rows(ctx, of_r, rows), _with_zero_columns(ctx, of_below, columns))
+    beside = swapped(ctx, _with_zero_rows(ctx, swapped(ctx, of_below), columns))
+    packed = ew.add(_with_zero_rows(ctx, of_r, rows), beside)
     return packed, diagonal_of(ctx, of_upper)
-
-
-def _with_zero_columns(ctx, x, columns):
-    """Return matrices with zeros after their columns, so many columns in all."""
-    return swapped(ctx, _with_zero_rows(ctx, swapped(ctx, x), columns))
 
 
 def _with_safe_corner(ctx, upper, rows, columns):

@@ -142,10 +142,6 @@ def _of_one(a, function):
     return _real_where_asked(value, a.dtype, function)
 
 
-def _matrix_function(a, *, function):
-    return each(lambda x: [_of_one(x, function)], [np.empty(a.shape, a.dtype)], a)[0]
-
-
 def _derivative_of_one(function, a, *directions):
     """Return a derivative: a block of the function of a larger matrix, for a root the last one by Sylvester's equation.
 
@@ -174,10 +170,6 @@ def _derivative_of_one(function, a, *directions):
     return result[:size, -size:] / np.prod(scales)
 
 
-def _derivative(a, *directions, function):
-    return each(lambda *xs: [_derivative_of_one(function, *xs)], [np.empty(a.shape, a.dtype)], a, *directions)[0]
-
-
 def _schur(a, *, output):
     t, z = (np.empty(a.shape, a.dtype.char.upper() if output == "complex" else a.dtype) for _ in range(2))
     return tuple(each(lambda x: scipy_linalg.schur(x, output), [t, z], a))
@@ -187,13 +179,14 @@ def _hessenberg(a):
     return tuple(each(lambda x: scipy_linalg.hessenberg(x, calc_q=True), [np.empty_like(a), np.empty_like(a)], a))
 
 
-def _sylvester(a, b, q):
-    return each(lambda *xs: [scipy_linalg.solve_sylvester(*xs)], [np.empty_like(q)], a, b, q)[0]
+def _one(function, like, *operands):
+    """Return the results of a function that gives one for each matrix."""
+    return each(lambda *xs: [function(*xs)], [np.empty_like(like)], *operands)[0]
 
 
-kernel(fa.matrix_function_op, _matrix_function)
-kernel(fa.matrix_function_derivative_op, _derivative)
-kernel(fa.sylvester_op, _sylvester)
+kernel(fa.matrix_function_op, lambda a, *, function: _one(lambda x: _of_one(x, function), a, a))
+kernel(fa.matrix_function_derivative_op, lambda *xs, function: _one(partial(_derivative_of_one, function), xs[0], *xs))
+kernel(fa.sylvester_op, lambda a, b, q: _one(scipy_linalg.solve_sylvester, q, a, b, q))
 kernel(fa.schur_op, _schur)
 kernel(fa.hessenberg_op, _hessenberg)
 

@@ -109,13 +109,8 @@ def _cholesky_tangent(factor, tangent):
         one = factor[index]
         left = _triangular_solution(one, tangent[index] + tangent[index].T, True)
         inner = _triangular_solution(one, left.T, True)
-        out[index] = one @ _half_below(inner.T)
+        out[index] = one @ _with_half_diagonal(np.tril(inner.T) * 0.5)  # of twice the tangent
     return out
-
-
-def _half_below(x):
-    """Return the half of the sum of a matrix and its transpose that is below the diagonal, from twice the tangent."""
-    return _with_half_diagonal(np.tril(x) * 0.5)
 
 
 def _with_half_diagonal(x):

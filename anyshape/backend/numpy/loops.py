@@ -133,21 +133,9 @@ def _one_or_all(results):
     return results if len(results) > 1 else results[0]
 
 
-def _scan(*operands, **params):
-    return _one_or_all(run_scan(_run, operands, **params))
-
-
-def _while(*operands, **params):
-    return _one_or_all(run_while(_run, operands, **params))
-
-
-def _while_each(*operands, one, rows, carries):
-    return _one_or_all(_run(rows[0], operands))
-
-
-kernel(lp.scan_op, _scan)
-kernel(lp.while_op, _while)
-kernel(lp.while_each_op, _while_each)
+kernel(lp.scan_op, lambda *operands, **params: _one_or_all(run_scan(_run, operands, **params)))
+kernel(lp.while_op, lambda *operands, **params: _one_or_all(run_while(_run, operands, **params)))
+kernel(lp.while_each_op, lambda *operands, one, rows, carries: _one_or_all(_run(rows[0], operands)))
 
 
 class _Loop:

@@ -272,7 +272,7 @@ class LinearForms:
                 rows.update(dict.fromkeys(_square_bounds(atom)))
             for f, g in _factor_pairs(monomial, atom, facts, rows):
                 product = expr.mul(f.size, g.size)
-                if len(rows) < _PRODUCT_LIMIT and 0 < _degree_of(product) <= highest:
+                if len(rows) < _PRODUCT_LIMIT and 0 < max(map(_degree, expr.terms_of(product)), default=0) <= highest:
                     rows[Row(product, f.relation if g.relation == ">=" else "==")] = None
 
     def _subproducts(self) -> list[Monomial]:
@@ -321,10 +321,6 @@ def _is_remainder(monomial: Monomial) -> bool:
 
 def _degree(monomial: Monomial) -> int:
     return sum([p for _, p in monomial])
-
-
-def _degree_of(size: Size) -> int:
-    return max(map(_degree, expr.terms_of(size)), default=0)
 
 
 def _monomial(factors: Iterable[Any]) -> Monomial:

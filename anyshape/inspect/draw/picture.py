@@ -188,7 +188,7 @@ def to_dot(program: Any) -> str:
         '  edge [fontname="monospace", fontsize=8];',
         *[_box(box) for box in drawn.boxes],
         *[_edge(edge) for edge in drawn.edges],
-        *[f"  // {_one_line(str(c))}" for c in drawn.graph.conditions],
+        *[f"  // {' '.join(str(c).split())}" for c in drawn.graph.conditions],
         "}",
     ]
     return "\n".join(lines) + "\n"
@@ -198,10 +198,6 @@ def quote(text: str) -> str:
     """Return a quoted string of Graphviz that stands for exactly this text; a new line stays one."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "\\n".join(escaped.splitlines() or [""]) + '"'
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _box(box: Box) -> str:

@@ -21,7 +21,6 @@ from anyshape.graph.ir.graph import Handle
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.promotion import NUMERIC, as_traced
-from anyshape.numpy.operands.reduction_args import makes_array
 from anyshape.support.true_types import STANDS_FOR
 
 Operator: TypeAlias = Callable[..., Any]
@@ -303,11 +302,6 @@ def assignable(function: F) -> F:
         return wrapped(result, (*args, *kwargs.values()))
 
     return cast(F, wrapper)
-
-
-def makes_new(function: F) -> F:
-    """Return a function that makes arrays, also without axes, whose results in a trace can be written to."""
-    return assignable(makes_array(function))
 
 
 def _reach(out, asked: str) -> None:

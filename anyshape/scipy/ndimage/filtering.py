@@ -104,11 +104,6 @@ def convolve(input, weights, output, mode, cval, origin, axes) -> Any:
     return _over_axes("convolve", input, weights, output, mode, cval, origin, axes, turned=True)
 
 
-def _present(**options) -> dict[str, Any]:
-    """Return the options that a call gives: older versions of SciPy lack some."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
 # -- Gaussians ---------------------------------------------------------------------------------------------------
 
 

@@ -75,11 +75,6 @@ def _require_square(name: str, matrix, vectors: _Vectors) -> None:
         ctx.require_equal(size, rows, f"the matrix has a side of {size}, and b has {rows} elements")
 
 
-def _transposed(operator):
-    """Return the transpose of a preconditioner; that of a function is not known, and none serves instead."""
-    return operator.T if hasattr(operator, "T") else None
-
-
 def _solved(name: str, method, A, b, x0, M, limits: dict[str, Any], adjoint):
     """Return the solution and SciPy's code as values of a trace. `adjoint` makes the transposed preconditioner."""
     vectors = _Vectors(name, b, *(x for x in (A, x0) if not callable(x) and x is not None))
@@ -135,7 +130,7 @@ def _of_hermitian(M, forward):
 
 
 def _of_general(M, forward):
-    return None if M is None else _transposed(M)
+    return getattr(M, "T", None)
 
 
 def cg(
