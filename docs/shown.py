@@ -42,9 +42,9 @@ def noisy(x):
     return x + np.random.normal(size=3)
 
 
-def changes(x):
+def changes(x, y):
     x[0] = 1.0
-    return x
+    return x + y
 
 
 KEPT: queue.SimpleQueue = queue.SimpleQueue()
@@ -98,7 +98,7 @@ MISTAKES = {
     "DataDependentSizeError": lambda: anyshape.trace(lambda x: x if len(x[x > 0]) > 2 else -x)(ShapeDtypeStruct("n")),
     "CheckError": lambda: anyshape.jit(lambda x: anyshape.check(x > 0, "x must be positive"))(-X),
     "FrozenDrawError": lambda: anyshape.jit(noisy)(X),
-    "MutationError": lambda: anyshape.grad(changes)(X),
+    "MutationError": lambda: anyshape.jit(lambda x: anyshape.associative_scan(changes, x))(np.ones((3, 2))),
     "SymbolicIterationError": lambda: anyshape.jit(lambda x: [row * 2 for row in x[x > 0]])(X),
     "LeakedTracerError": use_after_trace,
     "UnsupportedFunctionError": lambda: anyshape.jit(np.array_str)(X),
