@@ -35,7 +35,7 @@ def wrong(x):
     return x * stop_gradient(x)
 
 def changes(x):
-    x[...] = 1.0
+    np.add(x, 1.0, out=np.ones(x.shape))
     return x
 
 def decides(x):

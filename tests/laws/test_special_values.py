@@ -55,7 +55,7 @@ CONSTANT = {
 
 # Rows for which LAPACK refuses NaN or infinities. NumPy decomposes a Hermitian matrix by eigenvalues, which come out as
 # NaN, and never returns from other singular vectors of an infinite matrix.
-REFUSES = {"pinv", "pinv of one triangle", "pinv of stacks"}
+REFUSES = {"svd", "pinv", "pinv of one triangle", "pinv of stacks"}
 
 
 def changed(xs, k, position, value):
