@@ -54,7 +54,7 @@ class ByHand(Library):
 
 
 class Anyshape(Library):
-    """One trace for all sizes."""
+    """One trace for all sizes, with nothing set: kernels are built by themselves where that pays."""
 
     def __init__(self) -> None:
         self.anyshape = importlib.import_module("anyshape")

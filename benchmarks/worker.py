@@ -122,7 +122,7 @@ class Worker:
         unset = {variable: value for variable, value in os.environ.items() if variable not in COUNTS}
         environment = {**unset, **counts, "PYTHONPATH": str(ROOT)}
         environment |= {"TORCHINDUCTOR_CACHE_DIR": folder, "PYTENSOR_FLAGS": f"base_compiledir={folder}"}
-        environment |= {"ANYSHAPE_KERNEL_CACHE": folder, "ANYSHAPE_COMPILE": "off"}  # but for what asks for it
+        environment["ANYSHAPE_KERNEL_CACHE"] = str(Path(folder, name))  # each builds for itself
         self.said = Path(folder, f"{name}.txt")
         with self.said.open("wb") as said:
             self.process = subprocess.Popen(

@@ -556,10 +556,10 @@ def test_a_report_is_written_into_pages():
         f"<!-- measured: {name} -->\nold\n<!-- end -->\n" for name in ("steady", "new", "limits small", "machine speed")
     )
     assert tables.renewed(page, stored) == (
-        "<!-- measured: steady -->\n\n|  | by hand | anyshape | anyshape, kernels | jax |\n"
+        "<!-- measured: steady -->\n\n|  | by hand | anyshape, nothing set | anyshape, kernels | jax |\n"
         "| --- | ---: | ---: | ---: | ---: |\n"
         "| a &#124; b, n = 10 | 2 s (1.00) | 1 s (0.50) | failed | 4 s (2.00) |\n\n<!-- end -->\n"
-        "<!-- measured: new -->\n\n|  | by hand | anyshape | anyshape, kernels | jax |\n"
+        "<!-- measured: new -->\n\n|  | by hand | anyshape, nothing set | anyshape, kernels | jax |\n"
         "| --- | ---: | ---: | ---: | ---: |\n"
         "| a &#124; b, n = 10 | 1 s | 1.5 ms | failed | 8 s |\n\n<!-- end -->\n"
         "<!-- measured: limits small -->\n\n|  | measured | limit |\n| --- | ---: | ---: |\n"
