@@ -542,7 +542,9 @@ _in_c(c.by_kind("(as_bits{f}({0}) < 0)"), ew.signbit_op, like=SILENT)
 AND, OR = "({0} < {1} ? {0} : {1})", "({0} > {1} ? {0} : {1})"
 for _row, _sign, _text in ((ew.logical_and_op, "&", AND), (ew.logical_or_op, "|", OR), (ew.logical_xor_op, "^", "")):
     _numbers = f"(({{0}} != 0) {_sign} ({{1}} != 0))"
-    _in_c(c.by_kind(_numbers, _numbers, _text or _numbers), _row)
+    _in_c(
+        c.by_kind(_numbers, _numbers, _text or _numbers), _row, like=_simplified(*[identities.same_twice] * bool(_text))
+    )
 for _row, _sign, _text in ((ew.bitwise_and_op, "&", AND), (ew.bitwise_or_op, "|", OR), (ew.bitwise_xor_op, "^", "")):
     _numbers = f"({{0}} {_sign} {{1}})"
     _in_c(c.by_kind(None, _numbers, _text or _numbers), _row)
@@ -559,7 +561,10 @@ _in_c(c.by_kind("as_pair{f}({0}, {1})"), ew.complex_op)
 declare(ELEMENTWISE, ew.narrow_op)
 _in_c(c.convert, ew.convert_op, like=_simplified(identities.same_dtype))
 CHOICE = "({0} ? {1} : {2})"
-SELECT = _simplified(identities.equal_choices, identities.known_choice, identities.nested_choice)
+SELECT = _simplified(
+    identities.equal_choices, identities.known_choice, identities.nested_choice,
+    identities.negated_choice, identities.stretched_choice,
+)  # fmt: skip
 SELECT = SELECT._replace(scratch=op_traits.bit_masks)
 PARTS = [f"as_choice{{f}}({{0}}, {part} {{1}}, {part} {{2}})" for part in ("__real__", "__imag__")]
 CHOICES = c.by_kind("as_choice{f}({0}, {1}, {2})", CHOICE, CHOICE, f"as_pair{{f}}({PARTS[0]}, {PARTS[1]})")

@@ -322,6 +322,46 @@ def nested_choice(s: Simplifier, node: Node) -> Replacement:
     return None
 
 
+def negated_choice(s: Simplifier, node: Node) -> Replacement:
+    """select(not mask, x, y) = select(mask, y, x)."""
+    negated, x, y = node.inputs
+    inner = s.made_by(negated, ew.logical_not_op)
+    if inner is None or inner.inputs[0].meta.dtype != bool:
+        return None
+    return _instead(node, ew.select_op, inner.inputs[0], y, x)
+
+
+def stretched_choice(s: Simplifier, node: Node) -> Replacement:
+    """select(stretch(mask), stretch(x), number) = stretch(select(mask, x, number)), on fewer elements."""
+    stretches = [s.made_by(x, mv.broadcast_in_dim_op) for x in node.inputs]
+    if stretches[0] is None:
+        return None
+    (mask,), axes = stretches[0].inputs, dict(stretches[0].params)["axes"]
+    sizes = s.ctx.sizes(node.outputs[0], field="stretch")
+    operands = [mask]
+    for x, stretch in zip(node.inputs[1:], stretches[1:], strict=True):
+        if (number := s.literal(x)) is not None:
+            operand: Value | None = s.filled(number, x.meta.dtype, mask, node.where)
+        elif stretch is None or dict(stretch.params)["axes"] != axes:
+            return None
+        else:
+            operand = stretch.inputs[0]
+        if operand is None or not s.ctx.same_extents(operand.meta, mask.meta):
+            return None
+        operands.append(operand)
+    if sizes is None:
+        return None
+    meta = TensorMeta(node.outputs[0].meta.dtype, s.ctx.extents(mask))
+    chosen = s.emit(ew.select_op, tuple(operands), {}, meta, node.where)
+    return s.with_shape(node, mv.broadcast_in_dim_op, chosen, sizes, axes=axes)
+
+
+def same_twice(s: Simplifier, node: Node) -> Replacement:
+    """x and x = x or x = x, for truth values."""
+    x, y = node.inputs
+    return x if x is y and x.meta.dtype == bool else None
+
+
 MAX_ROUNDS = 8  # identities that feed each other, such as a transpose of a stretched literal, end well before
 
 
@@ -429,6 +469,16 @@ class Simplifier:
         shape = self.node_sizes.localise(sizes, sources)
         params = params_tuple({"value": value, "dtype": node.outputs[0].meta.dtype, "shape": shape})
         return Node(full_op, (), tuple(sources), params, node.outputs, node.where)
+
+    def filled(self, value: Any, dtype: Any, like: Value, where: Any) -> Value | None:
+        """Return an array filled with a number, of the shape of another; None when its sizes have no name."""
+        if (sizes := self.ctx.sizes(like, field="fill")) is None:
+            return None
+        sources: list[Value] = []
+        shape = self.node_sizes.localise(sizes, sources)
+        params = params_tuple({"value": value, "dtype": dtype, "shape": shape})
+        output = Value(TensorMeta(dtype, self.ctx.extents(like)))
+        return self.visit(Node(full_op, (), tuple(sources), params, (output,), where))
 
     # -- elementwise ops
 

@@ -20,6 +20,10 @@ def first(x):
     return x[0] if x.shape[0] else np.sum(x)
 
 
+def wide(x):
+    return np.broadcast_to(x[:, None], (x.shape[0], 3))
+
+
 FUNCTIONS = {
     "a power of two within a product": lambda x: 100.0 * (2.0 * x),
     "the other way round": lambda x: 2.0 * (x * 100.0),
@@ -35,6 +39,16 @@ FUNCTIONS = {
     "a choice within a choice": lambda x: np.where(x > 1, np.where(x > 1, x, 3.0), np.where(x > 1, 5.0, -x)),
     "a choice within that of another mask": lambda x: np.where(x > 1, np.where(x < 2, x, 3.0), np.where(x < 0, 5.0, x)),
     "a finite number for infinities, and back": lambda x: np.where(np.isinf(x), x, np.where(np.isinf(x), 0.0, x)) * 2.0,
+    "a choice by a negation": lambda x: np.where(np.logical_not(x > 1), x, -x) + np.where(np.logical_not(x), x, 2.0),
+    "one condition twice": lambda x: np.where((x > 1) & (x > 1), x, np.where(np.logical_or(x < 0, x < 0), 3.0, -x)),
+    "numbers and themselves": lambda x: np.where(np.logical_and(x, x), x, 2.0),
+    "a stretched choice": lambda x: np.where(wide(x > 1), wide(x), 0.5) - np.where(wide(x > 1), -0.0, wide(-x)),
+    "a choice of what is stretched otherwise": lambda x: (
+        np.where(wide(x > 1), wide(x).T.reshape(x.shape[0], 3), 2.0) + np.where(wide(x < 0), wide(x[::-1]), x[:, None])
+    ),
+    "rows and columns": lambda x: np.where(
+        np.broadcast_to((x > 1)[:, None], (x.shape[0], x.shape[0])), np.broadcast_to(x, (x.shape[0], x.shape[0])), 1.5
+    ),
     "a number moved about": lambda x: np.broadcast_to(first(x) * 2, (3, x.shape[0], 1)).reshape(3, x.shape[0]) * x,
     "a number turned round": lambda x: np.broadcast_to(first(x), (x.shape[0], 3)).T + x,
     "a number stretched twice": lambda x: (
@@ -121,6 +135,15 @@ def test_a_sum_with_a_negation_is_a_difference_even_if_others_read_the_negation(
     np.testing.assert_array_equal(f(x, y), (-x + y) * np.exp(-x) + (y - -x))
     (program,) = f.programs()
     assert sorted(s.op.name for s in program.plan_for(x, y).steps) == ["add", "add", "exp", "mul", "neg", "sub"]
+
+
+def test_stretched_choices_are_made_before_the_stretch():
+    rows = lambda x: np.broadcast_to(x, (3, x.shape[0]))
+    f = jit(lambda x: np.where(rows(np.logical_not(x > 1)), rows(x), 0.0) * np.exp(rows(x)))
+    f(np.ones(4))
+    nodes = f.programs()[0].graph.nodes
+    assert [node.outputs[0].meta.rank for node in nodes if node.op.name == "select"] == [1]
+    assert "logical_not" not in [node.op.name for node in nodes]
 
 
 def test_choices_by_one_mask_are_one_choice():
