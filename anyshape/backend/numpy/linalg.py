@@ -164,7 +164,8 @@ _LARGE = 64  # rows from which an inverse by factors takes less time than a solu
 
 
 def _is_large(a):
-    return a.shape[-1] >= _LARGE and blas.has_routines(a.dtype.char)
+    """Return whether factors are faster, and as exact: NumPy inverts single precision in double precision."""
+    return a.shape[-1] >= _LARGE and a.dtype.char in "dD" and blas.has_routines(a.dtype.char)
 
 
 def _determinants_and_inverses(a):

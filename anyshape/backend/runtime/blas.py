@@ -45,7 +45,7 @@ def _libraries() -> list[Any]:
 @functools.cache
 def _libraries_of_scipy() -> list[Any]:
     """List the BLAS libraries of SciPy alone, which is loaded from here on."""
-    assert scipy_linalg.blas
+    getattr(scipy_linalg, "blas")  # noqa: B009  # loads it, also where Python leaves assertions out
     own = {c.filepath for c in _libraries()}
     loaded = threadpoolctl.ThreadpoolController().lib_controllers
     return [c for c in loaded if c.user_api == "blas" and c.filepath not in own]

@@ -2,6 +2,8 @@
 
 import itertools
 import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -100,6 +102,29 @@ def test_large_and_small_matrices_agree_from_one_trace(name):
         assert float(compiled(a, b)) == pytest.approx(plain(0.0), rel=1e-9)
         assert float(slope(a, b, t)) == pytest.approx((plain(1e-5) - plain(-1e-5)) / 2e-5, rel=1e-4, abs=1e-5)
     assert compiled.cache_info().traces == 1
+
+
+@pytest.mark.parametrize("kind", "fdFD")
+def test_inverses_and_slopes_of_determinants_are_as_exact_as_those_of_numpy(kind):
+    """NumPy inverts single precision in double precision."""
+    for n in (5, 63, 64, 80):
+        a = matrix(np.random.default_rng(n), kind, n, n) / np.float32(n**0.5)
+        exact = np.linalg.inv(a.astype("D"))
+        least = np.abs(np.linalg.inv(a) - exact).max() + np.finfo(kind).eps * np.abs(exact).max()
+        assert np.abs(jit(np.linalg.inv)(a) - exact).max() <= 20 * least
+        if kind in "fd":
+            slope, expected = grad(np.linalg.det)(a), np.linalg.det(a.astype("d")) * exact.real.T
+            assert np.abs(slope - expected).max() <= np.finfo(kind).eps * np.linalg.cond(a) * np.abs(expected).max()
+
+
+@needs_routines
+def test_the_library_of_scipy_is_found_where_assertions_are_left_out():
+    code = "from anyshape.backend.runtime import blas; print(len(blas._libraries_of_scipy()))"
+    counts = [
+        subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, check=True).stdout
+        for options in ([], ["-O"])
+    ]
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("size", [2, 80])
