@@ -1,0 +1,277 @@
+"""Find the syntax tree that the code of a function was compiled from.
+
+A file may have been edited since it was loaded, so a tree counts only if compiling it gives the code of the function.
+What becomes of trees, this module must not know.
+"""
+
+import __future__
+
+import ast
+import functools
+import inspect
+import linecache
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from anyshape.support.true_types import has_type
+from anyshape.tracing.source.rebuild import FILE, Found, Function, code_of, compile_quietly, nested
+
+_KNOWN: dict[Any, Found | str] = {}  # single operations only, so threads need no lock
+_MOST = 128  # functions: a tree takes some 5 kB for each line
+_FUTURE = functools.reduce(int.__or__, [getattr(__future__, n).compiler_flag for n in __future__.all_feature_names])
+_FUTURE &= ~inspect.CO_NESTED  # the flag of a feature that all have
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
+_IMPORTERS = {"_frozen_importlib", "_frozen_importlib_external", "importlib._bootstrap_external", "zipimport"}
+_DEFINED = (type, types.FunctionType, types.BuiltinFunctionType)
+_ATTEMPTS = 3  # at the end of a function, before its whole file is parsed
+_KINDS = {
+    inspect.CO_GENERATOR: "a generator",
+    inspect.CO_COROUTINE: "async",
+    inspect.CO_ASYNC_GENERATOR: "an async generator",
+}
+_COMPARED = (
+    "co_name", "co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_code", "co_names", "co_varnames",
+    "co_freevars", "co_cellvars", "co_exceptiontable",
+)  # fmt: skip
+
+
+def syntax_of(code: types.CodeType, module_globals: Mapping[str, Any] | None) -> Found | str:
+    """Return the syntax of a function by its code, or why it cannot be had, as users would say it of the function."""
+    key = code, code.co_qualname, code.co_filename, code.co_linetable  # equal code objects may differ in these
+    if (known := _KNOWN.get(key)) is None:
+        if len(_KNOWN) >= _MOST:
+            _KNOWN.clear()
+        known = _KNOWN[key] = _unread(code) or _search(code, dict(module_globals or {}))
+    return known
+
+
+def _unread(code: types.CodeType) -> str:
+    """Return why a function is not looked for; "" if it is."""
+    if not code.co_flags & inspect.CO_OPTIMIZED or (code.co_name.startswith("<") and code.co_name != "<lambda>"):
+        return "not a function"
+    return next((kind for flag, kind in _KINDS.items() if code.co_flags & flag), "")
+
+
+def _search(code: types.CodeType, module_globals: dict[str, Any]) -> Found | str:
+    file = code.co_filename
+    lines = linecache.getlines(file, module_globals)
+    loader = getattr(module_globals.get("__spec__"), "loader", None) or module_globals.get("__loader__")
+    while lines:
+        if (result := _in_lines(code, lines, module_globals, loader) or _by_hook(code, loader)) is not None:
+            return result
+        linecache.checkcache(file)  # lines of an older version may be stored, as after a reload
+        if (newer := linecache.getlines(file, module_globals)) == lines:
+            break
+        lines = newer
+    if not lines:
+        is_text = file.startswith("<") and not file.startswith(("<frozen", "<stdin"))
+        return "made by exec, without source" if is_text else "no source"
+    if type(loader).__module__ not in {*_IMPORTERS, "builtins"}:
+        return f"its file has changed since it was imported, or {type(loader).__name__} changed its code"
+    return "its file has changed since it was imported"
+
+
+# -- lines to trees ---------------------------------------------------------------------------------------------------
+
+
+def _in_lines(code: types.CodeType, lines: list[str], module_globals: dict[str, Any], loader: Any) -> Found | None:
+    """Return the function from its own lines, else from the tree of the whole file."""
+    flags = code.co_flags & _FUTURE
+    hook = loader if type(loader).__module__ == "_pytest.assertion.rewrite" and _has_rewritten_asserts(code) else None
+    for text in _blocks(code, lines):
+        if (trees := _trees(text, flags, hook)) is None:
+            continue
+        class_name = _class_of(code.co_qualname)
+        # a notebook and Python's prompt compile statement by statement: none sees the imports of the others
+        for imported in (_probably_imported(code, module_globals), frozenset()):
+            if (result := _in_trees(code, trees, class_name, flags, imported)) is not None:
+                return result
+        break
+    text = "".join(lines).replace("\r\n", "\n").replace("\r", "\n")
+    if (trees := _trees_of_file(text, flags, hook)) is None:
+        return None
+    return _in_trees(code, trees, None, flags, _imported(trees[1]))
+
+
+def _probably_imported(code: types.CodeType, module_globals: dict[str, Any]) -> frozenset[str]:
+    """Return names of globals that the code may read, and that were defined in other modules by what they are."""
+    home = module_globals.get("__name__")
+    values = {n: module_globals[n] for part in nested(code) for n in part.co_names if n in module_globals}
+    modules = [n for n, value in values.items() if has_type(value, types.ModuleType)]
+    return frozenset(modules + [n for n, v in values.items() if has_type(v, _DEFINED) and v.__module__ != home])
+
+
+def _imported(tree: ast.Module) -> frozenset[str]:
+    """Return the names that imports bind in a module, outside of its functions and classes."""
+    names: set[str] = set()
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
+            stack += ast.iter_child_nodes(node)
+    return frozenset(names)
+
+
+def _blocks(code: types.CodeType, lines: list[str]) -> Iterator[str]:
+    """Yield texts of the statement where the code begins, each longer than the one before, at its lines in the file."""
+    first, end = code.co_firstlineno, _last_line(code)
+    if first > len(lines):
+        return
+    indentation = _indentation(lines[first - 1])
+    opening = "\n" * (first - 2) + "if 1:\n" if indentation else "\n" * (first - 1)
+    for _ in range(_ATTEMPTS):
+        while end < len(lines) and _indentation(lines[end], blank=indentation + 1) > indentation:
+            end += 1
+        yield opening + "".join(lines[first - 1 : end])
+        end += 1
+
+
+def _last_line(code: types.CodeType) -> int:
+    lines = [end or line or 0 for part in nested(code) for line, end, _, _ in part.co_positions()]
+    return max([code.co_firstlineno, *lines])
+
+
+def _indentation(line: str, blank: int = 0) -> int:
+    """Return the number of blanks before a line; `blank` for a line without code."""
+    text = line.lstrip()
+    return blank if not text or text.startswith("#") else len(line) - len(text)
+
+
+def _trees(text: str, flags: int, hook: Any) -> tuple[ast.Module, ast.Module] | None:
+    """Return the tree of a text, and the tree that was compiled: other than the first where asserts are rewritten."""
+    try:
+        tree = compile_quietly(text, flags | ast.PyCF_ONLY_AST)
+        if hook is None:
+            return tree, tree
+        rewritten = compile_quietly(text, flags | ast.PyCF_ONLY_AST)
+        sys.modules[type(hook).__module__].rewrite_asserts(rewritten, text.encode(), FILE, hook.config)
+        return tree, rewritten
+    except _UNREADABLE:
+        return None
+
+
+_trees_of_file = functools.lru_cache(2)(_trees)
+
+
+def _has_rewritten_asserts(code: types.CodeType) -> bool:
+    return any(name.startswith("@py") for part in nested(code) for name in part.co_names)
+
+
+# -- trees to functions -----------------------------------------------------------------------------------------------
+
+
+def _class_of(qualname: str) -> str | None:
+    """Return the innermost class around a function, None if there is none."""
+    parts = qualname.split(".")[:-1]
+    while parts:
+        if (last := parts.pop()) == "<locals>":
+            parts.pop()
+        elif not last.startswith("<"):
+            return last
+    return None
+
+
+def _in_trees(
+    code: types.CodeType,
+    trees: tuple[ast.Module, ast.Module],
+    class_name: str | None,
+    flags: int,
+    imported: frozenset[str],
+) -> Found | None:
+    """Return the function of a tree that gives the code. `class_name` is the class around the tree."""
+    tree, rewritten = trees
+    twins = {(n.lineno, n.col_offset): n for n, _ in _functions(rewritten, code.co_firstlineno, class_name)}
+    result = None
+    for node, name in _functions(tree, code.co_firstlineno, class_name):
+        twin = twins.get((node.lineno, node.col_offset), node)
+        try:
+            again = code_of(Found(twin, name, flags, imported), code.co_freevars)
+        except _UNREADABLE:
+            continue
+        if _same(again, code):
+            result = Found(node, name, flags, imported)
+            if again.co_linetable == code.co_linetable:
+                break  # one of several equal functions in a line: by its columns
+    return result
+
+
+def _functions(tree: ast.AST, line: int, class_name: str | None) -> Iterator[tuple[Function, str | None]]:
+    """Yield the functions that begin in a line, each with the class around it."""
+    stack = [(tree, class_name)]
+    while stack:
+        node, name = stack.pop()
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)) and _first_line(node, line) == line:
+            yield node, name
+        inside = node.body if isinstance(node, ast.ClassDef) else ()
+        stack += [
+            (child, node.name if isinstance(node, ast.ClassDef) and child in inside else name)
+            for child in ast.iter_child_nodes(node)
+            if _first_line(child, line) <= line <= getattr(child, "end_lineno", line)
+        ]
+
+
+def _first_line(node: ast.AST, default: int) -> int:
+    decorators = getattr(node, "decorator_list", None)
+    return getattr(decorators[0] if decorators else node, "lineno", default)
+
+
+def _same(a: types.CodeType, b: types.CodeType) -> bool:
+    """Return whether two code objects do the same; lines and the depth of nesting do not count."""
+    return (
+        all(getattr(a, name) == getattr(b, name) for name in _COMPARED)
+        and not (a.co_flags ^ b.co_flags) & ~inspect.CO_NESTED
+        and _same_constants(a.co_consts, b.co_consts)
+    )
+
+
+def _same_constants(a: Any, b: Any) -> bool:
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, types.CodeType):
+        return _same(a, b)
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_same_constants, a, b))
+    if isinstance(a, frozenset):
+        return a == b and sorted(map(repr, a)) == sorted(map(repr, b))
+    return repr(a) == repr(b) if isinstance(a, (float, complex, slice)) else a == b  # -0.0, NaN
+
+
+# -- import hooks -----------------------------------------------------------------------------------------------------
+
+
+def _by_hook(code: types.CodeType, loader: Any) -> Found | None:
+    """Return the function if its loader compiles files in its own way, and gives this code today."""
+    hook = getattr(type(loader), "source_to_code", None)
+    if hook is None or getattr(hook, "__module__", None) in _IMPORTERS:
+        return None
+    try:
+        data = loader.get_data(code.co_filename)
+        module = _hooked(loader.source_to_code, data, code.co_filename)
+        if not any(part.co_firstlineno == code.co_firstlineno and _same(part, code) for part in nested(module)):
+            return None
+        tree = compile_quietly(data, code.co_flags & _FUTURE | ast.PyCF_ONLY_AST)
+    except Exception:  # whatever a hook raises
+        return None
+    nodes = [
+        (node, name)
+        for node, name in _functions(tree, code.co_firstlineno, None)
+        if getattr(node, "name", "<lambda>") == code.co_name and _may_be_at(node, code)
+    ]
+    return Found(*nodes[0], code.co_flags & _FUTURE, _imported(tree)) if len(nodes) == 1 else None
+
+
+@functools.lru_cache(2)
+def _hooked(source_to_code: Callable[[bytes, str], types.CodeType], data: bytes, file: str) -> types.CodeType:
+    return source_to_code(data, file)
+
+
+def _may_be_at(node: Function, code: types.CodeType) -> bool:
+    """Return whether instructions of the code are at the columns of the body of a lambda."""
+    if not isinstance(node, ast.Lambda):
+        return True
+    body = node.body
+    return (body.lineno, body.end_lineno, body.col_offset, body.end_col_offset) in code.co_positions()
