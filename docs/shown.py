@@ -121,6 +121,7 @@ MISTAKES = {
 }
 CONTIGUITY = "axes 0 and 1 are not proved contiguous, which needs 1 == m*n"
 DEFECTS = {
+    "OverflowCheckError": errors.OverflowCheckError("math range error", "False", "user.py:7"),
     "UnsupportedDynamicShapeError": errors.UnsupportedDynamicShapeError(
         "reshape", "shape", 0, "upper bound", "<=n", "user.py:7"
     ),

@@ -18,7 +18,8 @@ from anyshape.errors.size_errors import (
 from anyshape.errors.tracing_errors import (
     ArgumentError, BranchMismatchError, CarryMismatchError, CheckError, ConcretizationError, CustomRuleError,
     DataDependentSizeError, DecisionError, DivisionCheckError, DTypeError, FrozenDrawError, LeakedTracerError,
-    MutationError, NegativeSizeError, SymbolicIterationError, UnhashableError, UnsupportedFunctionError,
+    MutationError, NegativeSizeError, OverflowCheckError, SymbolicIterationError, UnhashableError,
+    UnsupportedFunctionError,
 )  # fmt: skip
 
 __all__ = [
@@ -27,7 +28,7 @@ __all__ = [
     "DataDependentSizeError", "DecisionError", "DivisionCheckError", "FrozenDrawError", "GradientCheckError",
     "IllegalGraphError", "InconclusiveDimensionError", "IndexRangeError", "InputSizeError", "LeakedTracerError",
     "MatrixSizeError", "MemoryLimitError", "MetadataError", "MissingPackageError", "MissingRuleError",
-    "MutationError", "NegativeSizeError", "ProgramFileError", "RaggedBatchError", "RunError",
+    "MutationError", "NegativeSizeError", "OverflowCheckError", "ProgramFileError", "RaggedBatchError", "RunError",
     "RunFloatingPointError", "RunLinAlgError", "RunMemoryError", "RunOverflowError", "RunZeroDivisionError",
     "ScopeMismatchError", "ShapeError", "SizeLimitError", "SizeMismatchError", "SizePathsError", "SpecError",
     "SpecializationError", "SymbolicIterationError", "TransformSizeError", "UndeterminedSizeError",

@@ -10,6 +10,7 @@ from anyshape.errors.messages import AnyshapeError
 
 # Checks and reasons of conditions that do not hold where NumPy divides by zero.
 DIVISIONS = {
+    "float division by zero",
     "average: the weights sum to zero",
     "cov: the weights sum to zero",
     "the average of no elements divides by zero",

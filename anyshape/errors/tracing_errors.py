@@ -6,6 +6,14 @@ from typing import Any
 
 from anyshape.errors import messages
 from anyshape.errors.messages import AnyshapeError
+from anyshape.errors.size_errors import DIVISIONS
+
+# Checks that do not hold where Python's own functions of numbers raise OverflowError.
+_OVERFLOWS = {
+    "cannot convert float infinity to integer",
+    "math range error",
+    "Python int too large to convert to C long",
+}
 
 
 class CustomRuleError(AnyshapeError, TypeError, ValueError):
@@ -120,7 +128,18 @@ class NegativeSizeError(CheckError):
 
 
 class DivisionCheckError(CheckError, ZeroDivisionError):
-    """Raised where a check fails after which NumPy would divide by zero."""
+    """Raised where a check fails after which Python or NumPy would divide by zero."""
+
+
+class OverflowCheckError(CheckError, OverflowError):
+    """Raised where a check fails because a number is too large for Python's own functions of numbers."""
+
+
+def check_error(message: str) -> type[CheckError]:
+    """Return the class of the error of a check with this message."""
+    if message in DIVISIONS:
+        return DivisionCheckError
+    return OverflowCheckError if message in _OVERFLOWS else CheckError
 
 
 class BranchMismatchError(AnyshapeError, TypeError):

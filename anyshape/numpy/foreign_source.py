@@ -255,14 +255,19 @@ class Source:
             return getattr(self.modules[home], value.__name__, value)
         if home.partition(".")[0] != self.name:
             return value
-        helper = self.helpers.get(getattr(value, "__qualname__", "")) or self._own(home, value)
+        helper = self.helpers.get(getattr(value, "__qualname__", "")) or own_of(self.served, home, value)
         return helper or (self.copy(value) if isinstance(value, types.FunctionType) else value)
 
-    def _own(self, home: str, value: Any) -> Any:
-        """Return the function that serves a public one of the package, None without one."""
-        while home not in self.served and home:
-            home = home.rpartition(".")[0]
-        name = getattr(value, "__name__", "")
-        module = load(self.served[home]) if home else None
-        is_own = module and name in module.__all__ and getattr(sys.modules[home], name, None) is value
-        return getattr(module, name) if is_own else None
+
+def own_of(served: Mapping[str, str], home: str, value: Any) -> Any:
+    """Return the function that serves one made in a module of another package, None without one.
+
+    `served` has public modules of the package, with the modules of anyshape whose own names stand for theirs.
+    """
+    while home not in served and home:
+        home = home.rpartition(".")[0]
+    name = getattr(value, "__name__", "")
+    if not home or getattr(sys.modules[home], name, None) is not value:
+        return None
+    module = load(served[home])
+    return getattr(module, name) if name in getattr(module, "__all__", dir(module)) else None

@@ -333,14 +333,26 @@ class _Functions(dict[str, Function]):
 FUNCTIONS: _Functions = _Functions()
 
 
+def _row_of(function: Any) -> tuple[str, str] | None:
+    """Return the package and the name by which a function of NumPy has a row, None without one."""
+    name = getattr(function, "__name__", "")
+    is_here = lambda package: getattr(sys.modules.get(package), name, None) is function
+    homes = [package for package in HOMES if HOMES[package].get(name, ("",))[0] and is_here(package)]
+    return (homes[0], name) if homes else None
+
+
 def function_for(function: Any) -> Function | None:
     """Return what stands for a function of NumPy on traced arrays, None if nothing does."""
     if function not in _FUNCTIONS:
-        name = getattr(function, "__name__", "")
-        is_here = lambda package: getattr(sys.modules.get(package), name, None) is function
-        homes = [package for package in HOMES if HOMES[package].get(name, ("",))[0] and is_here(package)]
-        _FUNCTIONS[function] = _for_traced(homes[0], name) if homes else None
+        row = _row_of(function)
+        _FUNCTIONS[function] = None if row is None else _for_traced(*row)
     return _FUNCTIONS[function]
+
+
+def public_for(function: Any) -> Any:
+    """Return what has the name of a function or class of NumPy here, for concrete operands too; None without a row."""
+    row = _row_of(function)
+    return None if row is None else _defined(*row)
 
 
 def ufunc_for(ufunc: np.ufunc, method: str) -> Function:

@@ -751,6 +751,7 @@ INSTANCES = [
     errors.CheckError("all are positive", "2 of 3 elements that are False", AT),
     errors.NegativeSizeError(-3, "scan"),
     errors.DivisionCheckError("average: the weights sum to zero", "False", AT),
+    errors.OverflowCheckError("math range error", "False", AT),
     errors.CarryMismatchError("scan", "f", "carry", "f64[n]", "bool[n]", "convert it", AT, AT),
     errors.BranchMismatchError(
         "cond", "result", [("true_fun", "f64[]", AT), ("false_fun", "i64[]", AT)], "convert", AT

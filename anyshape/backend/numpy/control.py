@@ -19,8 +19,8 @@ import numpy as np
 from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, declare
 from anyshape.backend.compiler.passes import identities
 from anyshape.backend.runtime.outcome import PathLeft, warn_caller
-from anyshape.errors import CheckError, DecisionError, DivisionCheckError, DTypeError, RaggedBatchError, ShapeError
-from anyshape.errors.size_errors import DIVISIONS
+from anyshape.errors import DecisionError, DTypeError, RaggedBatchError, ShapeError
+from anyshape.errors.tracing_errors import check_error
 from anyshape.graph.ir.builder import active_builders
 from anyshape.ops import control as cb
 from anyshape.ops import control as cr
@@ -43,7 +43,7 @@ def stack_examples(name: Any, results: Any, shape: Any, advice: Any = "") -> Any
 
 def _check(x, *, message):
     if not np.all(x):
-        error = DivisionCheckError if message in DIVISIONS else CheckError
+        error = check_error(message)
         if not np.ndim(x):
             raise error(message, "False")
         wrong = np.argwhere(~x)

@@ -254,12 +254,12 @@ def decided(request: str, python_type: type, instead: str = "") -> Callable[...,
             return python_type(self.exact)
         if self.builder.closed or self.builder.answer is None or _is_stored():
             return refuse(self)
-        return python_type(self.builder.answer(convert(_alone(self, request), refuse), request))
+        return python_type(self.builder.answer(convert(alone(self, request), refuse), request))
 
     return method
 
 
-def _alone(x, request: str):
+def alone(x, request: str):
     """Return the one element of an array; as in NumPy, an array of another size has no value."""
     if not x.ndim:
         return x

@@ -1,1 +1,1 @@
-"""Source of functions: their syntax, proved to be what their code was compiled from, and functions made from it."""
+"""Source of functions: their syntax, functions made from it, and what their calls mean while they are traced."""

@@ -1,0 +1,229 @@
+"""Find what stands for a function in a call of a function that is read, while it is traced.
+
+The functions of NumPy, SciPy, `math` and Python's own ones for numbers have a traced meaning. It serves calls with a
+traced value or a symbolic size among the operands. Other calls get the original. Functions of NumPy that make arrays
+make ones that a trace can write to.
+
+Methods of arrays are among these functions: an array of NumPy takes traced operands, and `x.item()` gives a scalar.
+"""
+
+import builtins
+import cmath
+import functools
+import math
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import AnyshapeError
+from anyshape.graph.ir.builder import Traced
+from anyshape.graph.ir.tracebacks import shorten_traceback
+from anyshape.numpy.arrays.array import Array
+from anyshape.numpy.foreign_source import own_of
+from anyshape.numpy.operands.concrete import is_involved, wrapped
+from anyshape.numpy.operands.promotion import as_traced, is_traced
+from anyshape.numpy.serve import public_for
+from anyshape.support.packages import load, scipy_stats
+from anyshape.tracing.source import mathematics, python_numbers
+
+Function = Callable[..., Any]
+_BUILTINS: dict[str, Function] = {
+    "all": python_numbers.all_of,
+    "any": python_numbers.any_of,
+    "complex": python_numbers.as_complex,
+    "float": python_numbers.as_float,
+    "int": python_numbers.as_int,
+    "len": python_numbers.length,
+    "max": python_numbers.largest,
+    "min": python_numbers.smallest,
+    "round": python_numbers.rounded,
+    "sum": python_numbers.total,
+}
+_ROWS: dict[int, tuple[Any, Function]] = {}  # by the id of a function: the function itself, and what stands for it
+
+
+def meaning(function: Any) -> Any:
+    """Return what a call of a function means in a trace: the function itself, unless a table has it."""
+    row = _ROWS.get(id(function))
+    if row is not None:
+        return row[1]
+    find = _BY_TYPE.get(type(function))
+    return _of_object(function) if find is None else find(function)
+
+
+def _reaches(values: Any) -> bool:
+    """Return whether a traced value or a symbolic size is among operands, in containers too."""
+    return is_traced(*values) or is_involved(values)
+
+
+def _for_traced(original: Any, ours: Function) -> Function:
+    """Return a function whose calls with a traced operand mean another one, unless that gives NotImplemented."""
+    reaches, error, shorten = _reaches, AnyshapeError, shorten_traceback
+
+    def served(*args: Any, **kwargs: Any) -> Any:
+        if not reaches(args) and not (kwargs and reaches(tuple(kwargs.values()))):
+            return original(*args, **kwargs)
+        try:
+            result = ours(*args, **kwargs)
+        except error as raised:
+            shorten(raised)
+            raise
+        return original(*args, **kwargs) if result is NotImplemented else result
+
+    return served
+
+
+def _makes_arrays(function: Function) -> Function:
+    """Return a function of NumPy's whose results, if they are new arrays of numbers, can be written to."""
+
+    def served(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        return wrapped(result, (*args, *kwargs.values())) if type(result) in _OF_ARRAYS else result
+
+    return served
+
+
+_OF_ARRAYS = (np.ndarray, tuple, list)
+
+
+# -- what stands for a function ------------------------------------------------------------------------------------
+
+
+def _remembered(function: Any, stands: Any) -> Any:
+    """Return what stands for a function, which stays in memory from now on."""
+    _ROWS[id(function)] = function, stands
+    return stands
+
+
+def _by_module(function: Any) -> Any:
+    """Return what stands for a function or a class, by the package that it says it was made in."""
+    home = function.__module__
+    find = _BY_PACKAGE.get(home.partition(".")[0]) if type(home) is str else None
+    return function if find is None else find(function)
+
+
+def _in_table(module: types.ModuleType, table: dict[str, Function]) -> Callable[[Any], Any]:
+    """Return what finds functions of one module by a table of names."""
+
+    def find(function: Any) -> Any:
+        name = function.__name__
+        if getattr(module, name, None) is not function:
+            return function
+        ours = table.get(name)
+        return _remembered(function, function if ours is None else _for_traced(function, ours))
+
+    return find
+
+
+def _of_numpy(function: Any) -> Any:
+    """Return what stands for a function or a class of NumPy."""
+    if isinstance(function, type) and issubclass(function, np.generic):
+        return _remembered(function, _for_traced(function, functools.partial(_typed, function)))
+    ours = public_for(function)
+    if ours is None:
+        return function
+    return _remembered(function, ours if isinstance(ours, type) else _makes_arrays(ours))
+
+
+def _typed(kind: type, x: Any = 0, /) -> Any:
+    """Return `np.float64(x)`: a scalar, or an array of a dtype."""
+    x = x if isinstance(x, Traced) else as_traced(x)
+    if x.dtype.kind == "c" and not x.ndim and np.dtype(kind).kind in "iuf":
+        return kind(1j) if x.weak else x.astype(kind)
+    return x.astype(kind).as_scalar() if x.ndim == 0 else x.astype(kind)
+
+
+def _of_scipy(function: Any) -> Any:
+    """Return what stands for a function of SciPy."""
+    ours = own_of(_SERVED_MODULES, function.__module__, function)
+    return function if ours is None else _remembered(function, ours)
+
+
+# public modules of SciPy, with ours; those inside of others come first by their longer names
+_SERVED_MODULES = {
+    f"scipy.{name}": f"anyshape.scipy.{name}"
+    for name in (
+        "cluster.vq", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
+        "sparse.linalg", "spatial", "spatial.distance", "special", "stats",
+    )
+}  # fmt: skip
+
+
+def _of_object(owner: Any) -> Any:
+    """Return what stands for an object of SciPy: a distribution, also one with its parameters."""
+    kind = type(owner)
+    if not str(kind.__module__).startswith("scipy.stats."):
+        return owner
+    is_frozen = hasattr(owner, "dist")
+    name = getattr(owner.dist if is_frozen else owner, "name", "")
+    ours = getattr(load("anyshape.scipy.stats"), name, None) if type(name) is str else None
+    if is_frozen:
+        return owner if ours is None else ours(*owner.args, **owner.kwds)
+    return ours if ours is not None and getattr(scipy_stats, name, None) is owner else owner
+
+
+def _of_method(method: types.MethodType) -> Any:
+    """Return what stands for a method of a traced array, of a class or of an object of SciPy."""
+    owner = method.__self__
+    if isinstance(owner, Traced):
+        ours = _TRACED_METHODS.get(method.__func__)
+        return method if ours is None else functools.partial(_called, ours, owner, method)
+    return _of_owner(owner, method)
+
+
+def _of_owner(owner: Any, method: Any) -> Any:
+    """Return the method of what stands for its owner; the method itself if nothing does."""
+    ours = _by_module(owner) if type(owner) is type else _of_object(owner)
+    return method if ours is owner else getattr(ours, method.__name__, method)
+
+
+def _called(ours: Function, owner: Any, method: Any, *args: Any) -> Any:
+    result = ours(owner, *args)
+    return method(*args) if result is NotImplemented else result
+
+
+_TRACED_METHODS: dict[Any, Function] = {Array.item: python_numbers.item, Array.tolist: python_numbers.tolist}
+
+
+def _of_builtin(function: Any) -> Any:
+    """Return what stands for a function in C: one of a module, a method of a ufunc, or one of an array of NumPy."""
+    owner = function.__self__
+    if type(owner) is np.ndarray:
+        return _of_array(owner, function.__name__, function)
+    if type(owner) is np.ufunc:
+        ours = public_for(owner)
+        return function if ours is None else getattr(ours, function.__name__, function)
+    return _by_module(function) if type(owner) is types.ModuleType or owner is None else _of_owner(owner, function)
+
+
+def _of_array(array: np.ndarray, name: str, method: Any) -> Any:
+    """Return what stands for a method of an array of NumPy: traced operands make it one of the program."""
+    if name in _WRITING:
+        return method
+
+    def served(*args: Any, **kwargs: Any) -> Any:
+        if _reaches(args) or _reaches(tuple(kwargs.values())):
+            return getattr(as_traced(array), name)(*args, **kwargs)
+        return wrapped(method(*args, **kwargs), (array, *args, *kwargs.values()))
+
+    return served
+
+
+_WRITING = ("sort", "fill", "put", "partition", "resize", "setfield", "setflags", "byteswap", "itemset", "tolist")
+_BY_TYPE: dict[type, Callable[[Any], Any]] = {
+    types.FunctionType: _by_module,
+    types.BuiltinFunctionType: _of_builtin,
+    types.MethodType: _of_method,
+    type: _by_module,
+    np.ufunc: _of_numpy,
+    type(np.sum): _of_numpy,  # what dispatches by NumPy's protocol
+}
+_BY_PACKAGE: dict[str, Callable[[Any], Any]] = {
+    "builtins": _in_table(builtins, _BUILTINS),
+    "math": _in_table(math, mathematics.MATH),
+    "cmath": _in_table(cmath, mathematics.CMATH),
+    "numpy": _of_numpy,
+    "scipy": _of_scipy,
+}
