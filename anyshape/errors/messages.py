@@ -108,6 +108,13 @@ def written(where: object, *known: str) -> str:
     return f"{expression}: " if expression and expression not in known else ""
 
 
+class Text(str):
+    """Text that a prompt shows as it is, without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
 def quoted(where: object) -> str:
     """Return the expression of the user's line as `by x * 2`, where it is known."""
     expression = getattr(where, "expression", "")

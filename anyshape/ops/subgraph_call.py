@@ -134,7 +134,7 @@ def message(error: Exception) -> str:
 
 def of_branch(derive: Callable[[Graph], T], graph: Graph) -> T:
     """Return what is derived from a branch, from a graph that refuses to run if that fails and the branch is void."""
-    hidden = [(builder, builder.hidden_error) for builder in active_builders()]
+    hidden = [(builder, builder.hidden_errors) for builder in active_builders()]
     try:
         return derive(graph)
     except ERRORS as error:
@@ -145,7 +145,7 @@ def of_branch(derive: Callable[[Graph], T], graph: Graph) -> T:
             raise
         refusing = _refusing(graph, scope, f"no sizes were known to take this branch, and {message(error)}")
     for builder, before in hidden:
-        builder.hidden_error = before
+        builder.hidden_errors = before
     return derive(refusing)
 
 

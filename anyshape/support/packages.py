@@ -166,6 +166,7 @@ if TYPE_CHECKING:
     from anyshape.program import saved_rules as saved_rules
     from anyshape.tracing import argument_containers as argument_containers
     from anyshape.tracing import decisions as value_decisions
+    from anyshape.tracing import looks as looks
     from anyshape.tracing import row_maps as mapped_rows
     from anyshape.tracing.captured import rebound as rebound
     from anyshape.transforms import less_memory as less_memory
@@ -211,6 +212,7 @@ else:
     sent_programs = Package("anyshape.transforms.caching.sent_programs")  # pickles of jitted functions
     sharing = Package("anyshape.transforms.sharing")
     argument_containers = Package("anyshape.tracing.argument_containers")  # that a trace passes
+    looks = Package("anyshape.tracing.looks")  # at values that are refused, and the error is caught
     value_decisions = Package("anyshape.tracing.decisions")  # of Python, with the naive evaluator
     cumulative_functions = Package("anyshape.transforms.control_flow.cumulative_functions")  # of associative_scan
     size_paths = Package("anyshape.transforms.control_flow.size_paths")  # of exported functions that decide on sizes

@@ -24,7 +24,7 @@ from anyshape.graph.prover.user_stack import calls_user_function
 from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
-from anyshape.tracing.captured.code_origin import code_of, line_of, made_at
+from anyshape.tracing.captured.code_origin import code_of, line_of
 from anyshape.tracing.pytrees import NAMESPACE, PYTHON_SCALARS, Setting, argument_path, named, parameter_names, wrapped
 
 _LOG = logging.getLogger("anyshape.trace")
@@ -102,7 +102,7 @@ def _error(function: Callable[..., Any], change: _Change, names: Sequence[str]) 
     if written is not None:
         asked, where = written
     else:
-        made = made_at(change.value) if isinstance(change.value, Traced) else None
+        made = change.value.made_at() if isinstance(change.value, Traced) else None
         where = line_of(function) if made is None else SourceLine(made.file, made.line, made.function)
     advice = f"change a copy of {_root(path)}, and return it"
     return MutationError(asked, f"the caller {problem}", advice, where)

@@ -25,6 +25,7 @@ from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import size_value_op
 from anyshape.ops.elementwise import convert_op
 from anyshape.support.lazy_dataclass import replace
+from anyshape.support.packages import looks
 
 _LOG = logging.getLogger("anyshape.trace")
 _MANY_IN_A_ROW = 8  # decisions on one line
@@ -107,11 +108,24 @@ class Decisions:
                 raise unhidden(
                     ConcretizationError(asked, describe(x), where, f'{_INSTEAD}; or give jit on_decision="guard"')
                 )
+            if looks.is_prompt():
+                return answer
             self._count_repeats(where)
             turn = len(self.answers)
             self.answers[key] = answer
             x.builder.emit(decide_op, [x], (), {"answer": answer, "turn": turn})
         return answer
+
+    def shown(self, x: Traced) -> str:
+        """Return the text of a value in this call."""
+        try:
+            return repr(self._values().of((x.builder, x.value)))
+        except _NoValueError:
+            return "has a value in each trip of a loop, and none while the body is traced"
+        except _NoExampleError:
+            return "has no value, as the batch has no examples"
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
 
     def _count_repeats(self, where: SourceLine | None) -> None:
         """Say once where Python decides on one line again and again: each sequence of answers is a path."""

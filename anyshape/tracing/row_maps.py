@@ -103,14 +103,14 @@ class _Attempt:
 @contextmanager
 def _attempt(called, name: str) -> Iterator[_Attempt]:
     """Forget the result of an attempt that fails, with the errors that it recorded, and its effects."""
-    before = [(b, b.hidden_error, b.concretized, b.refused) for b in active_builders()]
+    before = [(b, b.hidden_errors, b.concretized, b.refused) for b in active_builders()]
     attempt = _Attempt()
     with effects_undone(called, name) as effects:
         try:
             yield attempt
         except (_UnmappedError, MutationError):
             for builder, hidden, concretized, refused in before:
-                builder.hidden_error, builder.concretized, builder.refused = hidden, concretized, refused
+                builder.hidden_errors, builder.concretized, builder.refused = hidden, concretized, refused
     if effects:  # Python would have had them for each row
         attempt.result = None
 

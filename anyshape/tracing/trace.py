@@ -45,6 +45,7 @@ from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.packages import (
     argument_containers,
     graph_replay,
+    looks,
     python_slips,
     traced_generators,
     value_decisions,
@@ -249,7 +250,7 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
             advise(error)
             raise
         raise ours.with_traceback(error.__traceback__) from None
-    if (hidden := getattr(active(), "hidden_error", None)) is not None:
+    if (hidden := _hidden_error(active())) is not None:
         raise hidden
     leaves, tree = pytrees.flatten(result)
     if not all(pytrees.is_array(x) for x in leaves):
@@ -260,6 +261,11 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
         raise ArgumentError(name, f"the {path}", problem, _advice_for(leaf))
     _refuse_made_functions(name, tree, (args, kwargs))
     return [as_value(x) for x in leaves], tree
+
+
+def _hidden_error(builder: Builder | None) -> Exception | None:
+    """Return an error that the function hides, unless all that it met were looks at values."""
+    return looks.hidden_error(builder) if builder is not None and builder.hidden_errors else None
 
 
 def _advice_for(leaf) -> str:
@@ -342,7 +348,7 @@ def trace_call(
     """
     builder, metas = prepared if prepared is not None else any_sizes(leaves, names)
     answers = _Answers(builder, leaves.arrays, strict)
-    builder.answer = answers
+    builder.answer, builder.shown = answers, answers.shown
     layouts: dict[tuple[int, str], Any] = {}
 
     def layout(value: Value, question: str):
@@ -368,10 +374,18 @@ class _Answers:
         self.decisions: Any = None
 
     def __call__(self, x: Traced, asked: str) -> bool | int:
+        answer: bool | int = self._of_call().answer(x, asked)
+        return answer
+
+    def shown(self, x: Traced) -> str:
+        """Return the text of a value in the call."""
+        text: str = self._of_call().shown(x)
+        return text
+
+    def _of_call(self) -> Any:
         if self.decisions is None:
             self.decisions = value_decisions.Decisions(*self.start)
-        answer: bool | int = self.decisions.answer(x, asked)
-        return answer
+        return self.decisions
 
     def require_checked(self, trace: Trace) -> None:
         """Raise an error unless the program checks each answer: the exception of the path, if there is one."""
@@ -452,7 +466,7 @@ def _run_to_its_end(
         return *run_traced(function, name, args, kwargs), None
     except Exception as error:
         _LOG.debug("%s: stopped by %s after %d nodes", name, type(error).__name__, len(builder.nodes))
-        if builder.answer is None or isinstance(error, AnyshapeError) or builder.hidden_error is not None:
+        if builder.answer is None or isinstance(error, AnyshapeError) or _hidden_error(builder) is not None:
             raise
         return *pytrees.flatten(()), Raised.of(error)
 

@@ -385,6 +385,20 @@ RUN_BUGS = (
         ("tests/tracing/test_captured_state.py", "-k", "function_inside"),
     ),
     Bug(
+        "a name that a look binds may be read by all lines",
+        "anyshape/tracing/looks.py",
+        '                    if "return" in self._exits_of(statement) and',
+        "                    if False and",
+        ("tests/tracing/test_looks.py", "-k", "may_matter"),
+    ),
+    Bug(
+        "an `except` of another class makes a look",
+        "anyshape/tracing/looks.py",
+        "inner in node.body and _catches(node):",
+        "inner in node.body:",
+        ("tests/tracing/test_looks.py", "-k", "may_raise"),
+    ),
+    Bug(
         "a container that grew in place is unchanged",
         "anyshape/tracing/captured/watch.py",
         "        return len(before) == len(now) and all(map(is_same, before, now))\n\n    def _keys",

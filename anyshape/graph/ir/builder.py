@@ -6,10 +6,12 @@ import contextlib
 import functools
 import logging
 import operator
+import sys
 import threading
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import CodeType
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -19,7 +21,7 @@ from anyshape.graph.ir import graph as ir
 from anyshape.graph.prover.assumptions import FinalVerdicts
 from anyshape.graph.prover.constraints import Claim, Condition, SourceLine
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.prover.user_stack import RepeatedLines, user_line
+from anyshape.graph.prover.user_stack import RepeatedLines, is_user_frame, traced_frames, user_line
 from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, is_hidden_axis, local_sizes
 from anyshape.graph.signature.guards import drop_implied
@@ -81,15 +83,25 @@ class Traced(ir.Handle):
         """
         return self
 
+    def made_at(self) -> SourceLine | None:
+        """Return the line of the node that gives the value, None for an input."""
+        return next((n.where for n in self.builder.nodes if self.value in n.outputs), None)
+
     def leaked(self) -> LeakedTracerError:
         """Return the error for a use of this value outside of its trace."""
-        origin = next((n.where for n in self.builder.nodes if self.value in n.outputs), None)
-        scope = self.builder.scope
+        origin, scope = self.made_at(), self.builder.scope
         elsewhere = active() is None and not scope.closed
         return LeakedTracerError(f"array {scope.size_names.text(str(self.value.meta))}", origin, user_line(), elsewhere)
 
     def __repr__(self) -> str:
         return f"Traced<{self.value.meta}>"
+
+
+class HiddenError(NamedTuple):
+    """Error with the instructions that led to it, the innermost first: code, offset, and globals of the user's code."""
+
+    error: Exception
+    path: tuple[tuple[CodeType, int, dict[str, Any] | None], ...]
 
 
 CHANGING: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by the id of what owns the elements
@@ -117,6 +129,8 @@ class Builder:
         self.is_batched: bool = is_batched or (parent is not None and parent.is_batched)
         # answers decisions on values; None where these have no values
         self.answer: Callable[[Traced, str], bool | int] | None = None if parent is None else parent.answer
+        # gives the text of a value in the call that is traced; None where there is no call
+        self.shown: Callable[[Traced], str] | None = None if parent is None else parent.shown
         # says how the array of an input lies in memory, and makes the program rely on it; None where nothing can
         self.layout: Callable[[ir.Value, str], Any] | None = None
         # the values of enclosing graphs that its inputs stand for, or rows of them; None: its inputs stand for many
@@ -142,7 +156,7 @@ class Builder:
         self.where: SourceLine | None = None
         self.lines: RepeatedLines = RepeatedLines()
         self.refused: tuple[str, Exception] | None = None  # the last non-int, and its error
-        self.hidden_error: Exception | None = None
+        self.hidden_errors: dict[Any, HiddenError] = {}  # by where they were raised; replaced, never changed
         self.concretized: Exception | None = None  # the last refusal of a value, which foreign code may hide
         has_generators = parent is not None and parent.draw_order is not None
         self.draw_order: ir.DrawOrder | None = ir.DrawOrder() if has_generators else None
@@ -382,9 +396,16 @@ def record_concretized(error: E) -> E:
 
 
 def unhidden(error: E) -> E:
-    """Return an error that NumPy would not raise. All traces raise it when they end, where code around it hides it."""
+    """Return an error that NumPy would not raise. All traces raise it when they end, where code around it hides it.
+
+    Looks at values are left out: see `tracing.looks`.
+    """
+    frames = traced_frames(sys._getframe(1))
+    key = tuple([(id(f.f_code), f.f_lasti) for f in frames])
+    path = tuple([(f.f_code, f.f_lasti, f.f_globals if is_user_frame(f) else None) for f in frames])
     for builder in active_builders():
-        builder.hidden_error = error
+        if key not in builder.hidden_errors:
+            builder.hidden_errors = {**builder.hidden_errors, key: HiddenError(error, path)}
     return error
 
 

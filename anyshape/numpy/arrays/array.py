@@ -17,6 +17,7 @@ import numpy as np
 
 import anyshape.numpy
 from anyshape import errors
+from anyshape.errors import messages
 from anyshape.graph.ir.builder import (
     Builder,
     Reader,
@@ -231,7 +232,19 @@ class Array(MemoryAttributes, Traced):
         return Array(self.builder, self.value, self.weak, exact)
 
     def __repr__(self) -> str:
-        return f"Array<{self.meta}>"
+        origin = self.made_at()
+        made = "" if origin is None else f" made{messages.quoted(origin)}{messages.at(origin)}"
+        return f"Array<{describe(self)}{made}>"
+
+    def show_value(self) -> str:
+        """Return the text of the value in the call that is traced: for debuggers, which print it as NumPy does.
+
+        It is a text, and not an array, so that no program holds it.
+        """
+        if self.builder.closed:
+            raise self.leaked()
+        shown = self.builder.shown
+        return messages.Text("has no value: traced without arguments" if shown is None else shown(self))
 
     __format__ = formatted
 

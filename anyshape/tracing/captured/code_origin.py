@@ -129,11 +129,6 @@ def line_of(function: Any) -> SourceLine | None:
     return None if code is None else SourceLine(code.co_filename, code.co_firstlineno, code.co_name)
 
 
-def made_at(x: Any) -> SourceLine | None:
-    """Return the line of the node that gives a traced value, None for an input."""
-    return next((n.where for n in x.builder.nodes if x.value in n.outputs), None)
-
-
 _CACHED_CODES = 4096
 _IDENTIFIER = r"[^\W\d]\w*"
 _LONGEST_TEXT = 200  # characters of a text whose words may be names, as in "{0.scale}".format(self)

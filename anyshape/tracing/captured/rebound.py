@@ -24,7 +24,7 @@ from anyshape.numpy.operands.concrete import ConcreteArray
 from anyshape.support.fork_lock import Lock
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.true_types import has_type
-from anyshape.tracing.captured.code_origin import TRANSPARENT, changing_lines, made_at, may_rebind, origin, storing_line
+from anyshape.tracing.captured.code_origin import TRANSPARENT, changing_lines, may_rebind, origin, storing_line
 from anyshape.tracing.captured.containers import UNBOUND, dict_of, read_cell, read_slot, slots_of
 from anyshape.tracing.pytrees import Setting, flatten, is_array, settings_of
 
@@ -249,7 +249,7 @@ def _are_numbers(*values) -> bool:
 def _where(codes: Sequence[types.CodeType], name: str, value, *, changes: bool = False) -> SourceLine | None:
     """Return the line that rebinds a name, or changes what it stands for: the one that made the value, if it can be."""
     lines = [line for line in changing_lines(codes, name) if bool(line.rank) is changes and not _is_made(line.code)]
-    made = made_at(value) if isinstance(value, Traced) else None
+    made = value.made_at() if isinstance(value, Traced) else None
     is_other = lambda c: made is None or (c.code.co_filename, c.line) != (made.file, made.line)
     lines.sort(key=lambda c: (is_other(c), c.code.co_name in _MAKERS, c.rank))
     if lines:

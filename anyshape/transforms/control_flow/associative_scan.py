@@ -32,7 +32,7 @@ from anyshape.ops.subgraph_call import trace_subgraphs
 from anyshape.support.packages import argument_containers, cumulative_functions
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
-from anyshape.tracing.captured.code_origin import line_of, made_at
+from anyshape.tracing.captured.code_origin import line_of
 from anyshape.tracing.trace import as_value, run_traced, standing_for
 from anyshape.transforms.control_flow.loops import run_now
 
@@ -138,7 +138,7 @@ class _Pairs:
             self._keeps(old, new, axis == self.axis)
             for axis, (old, new) in enumerate(zip(sizes(before), sizes(after), strict=True))
         )
-        texts, line = (describe(before), describe(after)), made_at(after) or line_of(self.fn)
+        texts, line = (describe(before), describe(after)), after.made_at() or line_of(self.fn)
         if not keeps:
             raise self._mismatch(self.paths[i], texts, line, "return arrays of the shapes of its arguments")
         if before.dtype != after.dtype:

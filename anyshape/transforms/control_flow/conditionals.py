@@ -27,7 +27,7 @@ from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.packages import argument_containers, graph_replay
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
-from anyshape.tracing.captured.code_origin import line_of, made_at
+from anyshape.tracing.captured.code_origin import line_of
 from anyshape.tracing.draws import refuse_draws
 from anyshape.tracing.reachable import reachable, restored_arrays
 from anyshape.tracing.trace import Leaves, active_builder, any_sizes, as_value, kind_of, run_traced, standing_for
@@ -340,7 +340,7 @@ class _Branches:
 def _both(xs: Sequence[Any], i: int, j: int) -> tuple[list[str], tuple[int, int], list[Any]]:
     """Return two values as texts, their positions, and the lines that made them."""
     pair = xs[i], xs[j]
-    return [describe(x) for x in pair], (i, j), [made_at(x) for x in pair]
+    return [describe(x) for x in pair], (i, j), [x.made_at() for x in pair]
 
 
 def _run_known(graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]:

@@ -36,7 +36,7 @@ from anyshape.ops.subgraph_call import trace_subgraphs
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import graph_replay
 from anyshape.support.true_types import has_type
-from anyshape.tracing.captured.code_origin import line_of, made_at
+from anyshape.tracing.captured.code_origin import line_of
 from anyshape.tracing.pytrees import flatten, function_name, order_of_leaves, result_paths, structure_text, unflatten
 from anyshape.tracing.trace import as_value, kind_of, run_traced, standing_for
 
@@ -175,7 +175,7 @@ class CarryLoop:
     def _checked(self, i: int, before, after):
         """Return a carry after a trip in the dtype that it had before; raise where a trip changes its type."""
         before = standing_for(before, kind_of(self.carries[i]))
-        texts, line = (describe(before), describe(after)), made_at(after) or line_of(self.function)
+        texts, line = (describe(before), describe(after)), after.made_at() or line_of(self.function)
         if before.meta.rank != after.meta.rank:
             raise self._mismatch(self.paths[i], texts, line, "return a carry with the same number of axes")
         result = promoted_type([before, after])

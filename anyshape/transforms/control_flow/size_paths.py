@@ -196,7 +196,7 @@ class _Paths:
 def _forget_hidden() -> None:
     """Forget the errors that the function may have hidden."""
     for builder in active_builders():
-        builder.hidden_error = None
+        builder.hidden_errors = {}
 
 
 def _in_words_of_paths(error: errors.BranchMismatchError, name: str, tree: _Decision) -> errors.BranchMismatchError:
