@@ -11,6 +11,7 @@ from typing import IO, Any, Concatenate, Generic, Literal, ParamSpec, Self, Text
 import numpy as np
 
 from anyshape import cluster as cluster
+from anyshape import debug as debug
 from anyshape import errors as errors
 from anyshape import numpy as numpy
 from anyshape import ops as ops

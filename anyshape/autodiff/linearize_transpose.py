@@ -29,7 +29,7 @@ from anyshape.autodiff.rule_tables import PASS, TRANSPOSES, WINDOW_TRANSPOSES, L
 from anyshape.autodiff.structural_zeros import Part, whole
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, at_line
-from anyshape.graph.ir.graph import Graph, Node, Op, Value, raises
+from anyshape.graph.ir.graph import Graph, Node, Op, Value, quiet, raises
 from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.ops.control import POLICIES, enter_checkpoint_op, leave_checkpoint_op
 from anyshape.ops.control_flow import cond_each_op, cond_op
@@ -266,7 +266,7 @@ class _Recomputation:
 
     def __init__(self, builder: Builder, inner: Builder, policies_of: dict[Value, Policies]) -> None:
         self.builder, self.inner, self.policies_of = builder, inner, policies_of
-        inside = [n for n in builder.nodes if n.outputs[0] in policies_of]
+        inside = [quiet(n) for n in builder.nodes if n.outputs[0] in policies_of]
         recomputed = [n for n in inside if not _is_saved(n, policies_of[n.outputs[0]])]
         self.maker = {v: node for node in recomputed for v in node.outputs}
         self.turn = max(dict(n.params)["turn"] for n in builder.nodes if n.op is enter_checkpoint_op)

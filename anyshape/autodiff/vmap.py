@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from anyshape.autodiff.replay import Replay, begin_replay, replay_node, with_sizes_of
 from anyshape.autodiff.rule_tables import BATCHERS, Common, stretch
 from anyshape.graph.ir.builder import Builder, Traced, at_line
-from anyshape.graph.ir.graph import Graph, Node, Value, draws, is_generator, subgraphs
+from anyshape.graph.ir.graph import Graph, Node, Value, happens_once, is_generator, subgraphs
 from anyshape.graph.ir.op_local import bind_local
 from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes.expr import Atom, InputAxis, Size, from_atom
@@ -28,9 +28,9 @@ def batch(
     env = begin_replay(builder, graph, inputs, sizes, carrying)
     for node in graph.nodes:
         with at_line(builder, node.where):
-            if draws(node) and carrying.isdisjoint(node.inputs):
+            if happens_once(node) and carrying.isdisjoint(node.inputs):
                 _give_batch(builder, node, env, carrying, size)
-            if carrying.isdisjoint(node.inputs) and not node.op.draws:
+            if carrying.isdisjoint(node.inputs) and not (node.op.draws or node.op.acts):
                 _replay_unbatched(builder, node, env, carrying)
             else:
                 _batch_node(builder, node, env, carrying, size)
@@ -38,8 +38,10 @@ def batch(
 
 
 def _give_batch(builder: Builder, node: Node, env: Replay, carrying: set[Value], size: Size) -> None:
-    """Give an operand of a node whose subgraphs draw the axis of the batch: each example draws numbers of its own."""
-    if (value := next((v for v in node.inputs if not is_generator(v)), None)) is not None and not node.op.draws:
+    """Give an operand of a node whose subgraphs draw or act the axis of the batch: each example does so by itself."""
+    if not subgraphs(node):
+        return
+    if (value := next((v for v in node.inputs if not is_generator(v)), None)) is not None:
         context = ShapeGuardContext(builder.scope, node.op.name, node.where, rule="batching")
         env[value] = stretch(context, size, env[value])
         carrying.add(value)

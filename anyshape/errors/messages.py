@@ -69,7 +69,7 @@ _NUMPY_NAMES = {
     "at": "x.at[...]", "add_at": "add.at", "adjugate": "det", "betainc_derivative": "betainc", "interpolate": "interp",
     "spline_filter": "interp", "student_derivative": "stdtr", "broadcast_in_dim": "broadcast_to",
     "callback": "pure_callback", "cholesky_cotangent": "cholesky", "cholesky_tangent": "cholesky", "complex": "astype",
-    "cond_each": "cond", "order_draw": "draw", "rerun": "scan", "slice_add": "x[...] += v",
+    "effect": "debug.print", "cond_each": "cond", "order_draw": "draw", "rerun": "scan", "slice_add": "x[...] += v",
     "slice_update": "x[...] = v", "while": "while_loop", "while_each": "while_loop", "convert": "astype",
     "gammainc_derivative": "gammainc", "expit_slope": "expit", "riemann_zeta": "zeta",
     "zeta_derivative": "zeta", "polygamma_difference": "polygamma", "tanh_slope": "tanh", "decide": "bool",

@@ -4,6 +4,7 @@
 - check raises unless all of it is true.
 - decide leaves the program where its operand is not the answer that Python was given while it was traced.
 - warn warns if any of it is true; warn_below, which has no operand, if a size is too small.
+- effect prints, or calls a function of the user, and gives a mark that nothing reads.
 - enter_checkpoint and leave_checkpoint mark a region whose values reverse mode recomputes.
 
 Callbacks, Python functions that run inside a program, and names for run-time sizes.
@@ -26,13 +27,14 @@ from __future__ import annotations
 
 import copyreg
 import pickle
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph.ir.graph import Node, Op
+from anyshape.graph.ir.graph import Graph, Node, Op, walk
 from anyshape.graph.shapes.array_type import (
     Exact,
     ShapeExtent,
@@ -266,6 +268,104 @@ def callback(
     local, sources = localise(promised, operands)
     params = {"function": function, "results": local, "loops": loops, "vectorized": vectorized}
     return apply_all(callback_op, *operands, sources=sources, **params)
+
+
+Piece: TypeAlias = str | tuple[int, str, str]  # a text, or an operand with its conversion and its format
+FORMS = ("array", "scalar", "number")  # what an operand is to the user: an array, a scalar of NumPy, a number of Python
+STREAMS = ("stdout", "stderr")
+_LONGEST_FORMAT = 100  # characters, of a file that nobody trusts
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {"": lambda x: x, "s": str, "r": repr, "a": ascii}
+
+
+def formatted(value: Any, conversion: str, spec: str) -> str:
+    """Return the text of a value as an f-string gives it, or for the conversion "%" as `spec % value` does."""
+    return spec % (value,) if conversion == "%" else format(_CONVERSIONS[conversion](value), spec)
+
+
+def text_of(pieces: Sequence[Piece], values: Sequence[Any]) -> str:
+    """Return the text of pieces with the values of its operands."""
+    return "".join([p if isinstance(p, str) else formatted(values[p[0]], *p[1:]) for p in pieces])
+
+
+def _effect_type(
+    ctx: ShapeGuardContext,
+    *operands: TensorMeta,
+    action: Callback | tuple[Any, ...],
+    forms: tuple[str, ...],
+    loops: tuple[tuple[bool, ...], ...],
+    sizes: tuple[Size, ...],
+) -> TensorMeta:
+    """Return the type of the mark. Loops, outermost first, run over the first axis of flagged operands."""
+    for size in sizes:
+        ctx.resolve(size)
+    return tensor(np.dtype(bool), ())
+
+
+def _is_action(node: Node, param) -> bool:
+    """Accept a function, or what to print: the name of a stream, whether to flush it, and the pieces of the text."""
+    if isinstance(param, Callback):
+        return True
+    is_print = isinstance(param, tuple) and len(param) == 3 and param[0] in STREAMS and type(param[1]) is bool
+    return is_print and isinstance(param[2], tuple) and all(_is_piece(node, piece) for piece in param[2])
+
+
+def _is_piece(node: Node, piece) -> bool:
+    if isinstance(piece, str):
+        return True
+    if not (isinstance(piece, tuple) and len(piece) == 3 and type(piece[0]) is int and isinstance(piece[2], str)):
+        return False
+    fits = 0 <= piece[0] < len(node.inputs) and piece[1] in (*_CONVERSIONS, "%")
+    return fits and len(piece[2]) <= _LONGEST_FORMAT and not re.search(r"\d{5}", piece[2])
+
+
+def _are_forms(node: Node, param) -> bool:
+    """For each operand, accept what it is to the user."""
+    return isinstance(param, tuple) and len(param) == len(node.inputs) and all(form in FORMS for form in param)
+
+
+def _loops_fit(node: Node, params: dict[str, Any]) -> bool:
+    """Return whether each loop has a size, operands have an axis for each of theirs, and numbers have no other."""
+    loops = params["loops"]
+    if len(loops) != len(params["sizes"]) or not all(type(flag) is bool for level in loops for flag in level):
+        return False
+    ranks = [v.meta.rank - sum(level[i] for level in loops) for i, v in enumerate(node.inputs)]
+    return all(not rank if form != "array" else rank >= 0 for rank, form in zip(ranks, params["forms"], strict=True))
+
+
+effect_op: Op = define(
+    "effect",
+    _effect_type,
+    operands=(0, 10_000),
+    params={"action": _is_action, "forms": _are_forms, "loops": _are_loops, "sizes": kinds.sizes},
+    jointly=_loops_fit,
+    cost=MOVES,
+    raises=True,  # so no pass removes it, or moves it past a check
+    acts=True,
+    **NO_PROBE,
+)
+
+
+def effect(
+    action: Callback | tuple[Any, ...],
+    *operands: Operand,
+    forms: Sequence[str],
+    loops: tuple[tuple[bool, ...], ...] = (),
+    sizes: Sequence[Size] = (),
+) -> Any:
+    """Print, or call a function, each time that the program gets here, in the order of the program.
+
+    It happens once for each example of the loops, also where no operand differs between these. Files hold what is
+    printed, as it is a text.
+    """
+    local, sources = localise(tuple(sizes), operands)
+    return apply(effect_op, *operands, sources=sources, action=action, forms=tuple(forms), loops=loops, sizes=local)
+
+
+def functions_called(graph: Graph) -> list[Callback]:
+    """Return the functions of the user that a graph calls. No file holds them."""
+    params = [dict(n.params) for n in walk(graph) if n.op in (callback_op, effect_op)]
+    functions = [p.get("function", p.get("action")) for p in params]
+    return [f for f in functions if isinstance(f, Callback)]
 
 
 def is_open(entry: Entry) -> bool:

@@ -15,7 +15,7 @@ from anyshape.autodiff.control_flow.loop_transposition import LoopAgain, RerunLo
 from anyshape.autodiff.replay import Replay, begin_replay, inline, replay_node
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.builder import Builder, activate, at_line
-from anyshape.graph.ir.graph import Graph, Node, Value, draws
+from anyshape.graph.ir.graph import Graph, Node, Value, happens_once
 from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes import expr
@@ -119,7 +119,7 @@ def _goes_back(node: Node) -> bool:
 
 def _is_plain(node: Node) -> bool:
     """Return whether a node is a loop with carries that keep their sizes, and without pieces."""
-    if node.op not in LOOPS or draws(node):
+    if node.op not in LOOPS or happens_once(node):
         return False
     params, layout = _params(node), _layout(node)
     has_pieces = layout.pieces or params["joined"] or params["slots"]

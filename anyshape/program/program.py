@@ -19,7 +19,7 @@ from anyshape.backend.runtime import outcome
 from anyshape.backend.runtime.config import compile_mode, config
 from anyshape.errors import ArgumentError, DecisionError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders
-from anyshape.graph.ir.graph import Graph, decisions_of
+from anyshape.graph.ir.graph import Graph, decisions_of, has_effects
 from anyshape.graph.ir.tracebacks import short_traceback, shorten_traceback
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
@@ -73,7 +73,8 @@ class Program:
             run = self._first_run()
         else:
             self.tiers = Tiers(self.name, mode, why, self._make_for_pattern, lambda *xs: patterns.of_call(xs))
-            is_wrapped = outcome.logs_calls() or outcome.has_generators(trace.graph) or trace.written or trace.raised
+            acts = has_effects(trace.graph) or outcome.has_generators(trace.graph)
+            is_wrapped = outcome.logs_calls() or acts or trace.written or trace.raised
             self.specializer = Specializer(patterns, self._compile, self.tiers, None if is_wrapped else self._serve)
             run = self.specializer.run_latest if is_wrapped else self.specializer.dispatch
         self.run: Run = self._with_effects(run) if timers is not None else self._logged(run)
@@ -92,7 +93,7 @@ class Program:
     def _with_effects(self, run: Run) -> Run:
         """Return a run that writes to arguments where it succeeds, and restores generators where it fails."""
         run = ending(writing_back(run, self.trace, self._captured), self.trace)
-        return outcome.restoring_generators(run, self.trace.graph)
+        return outcome.counting_effects(outcome.restoring_generators(run, self.trace.graph), self.trace.graph)
 
     def _captured(self) -> list[tuple[str, Any]]:
         return [pair for state in self.states for pair in state.arrays()]

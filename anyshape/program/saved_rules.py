@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from anyshape.errors import AnyshapeError, ArgumentError, InconclusiveDimensionError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Builder, activate, home
 from anyshape.graph.ir.encode import Malformed, choice, encode_number, fields, items, number
-from anyshape.graph.ir.graph import Graph, Node, is_generator, params_tuple, replace_subgraphs, walk
+from anyshape.graph.ir.graph import Graph, Node, is_generator, params_tuple, replace_subgraphs
 from anyshape.graph.ir.op_local import axes_of_variables, call_type, remove_dead_code
 from anyshape.graph.ir.validate import check_graph
 from anyshape.graph.prover.constraints import Condition, substitute_claim
@@ -28,7 +28,13 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, Size
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.sizes.shape_tuple import Sizes
-from anyshape.ops.control import CustomRule, callback_op, custom_linear_solve_op, custom_vjp_op, custom_vjp_tangent_op
+from anyshape.ops.control import (
+    CustomRule,
+    custom_linear_solve_op,
+    custom_vjp_op,
+    custom_vjp_tangent_op,
+    functions_called,
+)
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import add
 from anyshape.ops.subgraph_call import paths_of_sizes, size_carrier
@@ -181,8 +187,7 @@ def _filled(tangent, x):
 
 def refuse_objects(graph: Graph) -> None:
     """Raise ArgumentError for a function that is called back, and for a generator that the function closes over."""
-    functions = [str(dict(n.params)["function"]) for n in walk(graph) if n.op is callback_op]
-    if functions:
+    if functions := functions_called(graph):
         advice = "call it outside the program, and pass what it gives as an argument"
         raise ArgumentError(graph.name, f"the function {functions[0]}", "is called back, and no file holds it", advice)
     drawn = [type(array[()]).__name__ for value, array in graph.constants if is_generator(value)]

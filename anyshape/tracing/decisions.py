@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.backend.interpreter import evaluate, evaluate_node
-from anyshape.backend.runtime.outcome import PathLeft, unmoved, with_unmoved_constants
+from anyshape.backend.runtime.outcome import PathLeft, unmoved, with_unmoved_constants, without_effects
 from anyshape.errors import ConcretizationError
 from anyshape.errors.messages import line_text
 from anyshape.graph.ir.builder import Builder, Traced, active_builders, unhidden, user_line
@@ -80,8 +80,8 @@ def path_left(graph: Graph, arrays: Sequence[Any]) -> PathLeft | None:
 
 
 def evaluate_quietly(graph: Graph, arrays: Sequence[Any]) -> list[Any]:
-    """Return the outputs of a graph by the naive evaluator, without warnings."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    """Return the outputs of a graph by the naive evaluator, without warnings and effects."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"), without_effects():
         warnings.simplefilter("ignore")
         return evaluate(graph, arrays)
 
@@ -205,7 +205,7 @@ class _Values:
 
     def of(self, key: _Key) -> np.ndarray:
         """Return the value of a graph under construction."""
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        with warnings.catch_warnings(), np.errstate(all="ignore"), without_effects():
             warnings.simplefilter("ignore")
             todo = [key]
             while todo:

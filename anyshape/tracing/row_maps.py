@@ -117,7 +117,7 @@ def _attempt(called, name: str) -> Iterator[_Attempt]:
 
 def _map(paths: _Paths, rows: Sequence[Any], size: Size) -> list[Any]:
     inner = _trace(paths, rows)
-    if any(node.op.makes_sizes or node.op.draws for node in walk(inner.graph)):
+    if any(node.op.makes_sizes or node.op.draws or node.op.acts for node in walk(inner.graph)):
         return _scan(paths, rows, size)
     builder = _builder()
     flags = [True] * len(rows) + [False] * len(inner.captured)

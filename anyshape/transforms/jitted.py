@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anyshape.backend.runtime.outcome import going_on
 from anyshape.errors import AnyshapeError, ArgumentError, MemoryLimitError, MissingPackageError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders, tracing_threads
 from anyshape.graph.ir.op_local import may_refuse
@@ -236,6 +237,10 @@ class Jitted:
 
     def unless_caught(self, call: Call, error: SizeMismatchError) -> Any:
         """Return the result of a call whose sizes a program refuses, if the function catches that; raise it again."""
+        with going_on(error):
+            return self._unless_caught(call, error)
+
+    def _unless_caught(self, call: Call, error: SizeMismatchError) -> Any:
         try:
             with self._lock:
                 traced = self._traced(call)

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from anyshape.backend.runtime.outcome import going_on
 from anyshape.errors import AnyshapeError, MemoryLimitError
 from anyshape.graph.ir.graph import Graph, draws
 from anyshape.ops.loops import DEFAULT_POLICY
@@ -30,7 +31,8 @@ def call_with_slots(jitted: Jitted, args: Any, kwargs: Any, error: MemoryLimitEr
     for count in _SLOTS:
         error.__traceback__ = None  # its frames hold what the run had made
         try:
-            return _slotted(jitted, count)._call_general(args, kwargs)
+            with going_on(error):
+                return _slotted(jitted, count)._call_general(args, kwargs)
         except MemoryLimitError as again:
             error = again
             _LOG.debug("%s: %d checkpoint slots of each loop: %s", jitted.name, count, again)

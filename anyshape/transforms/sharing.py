@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.backend.runtime.config import config
-from anyshape.graph.ir.graph import Graph, Node, Value, decisions_of, subgraphs, walk
+from anyshape.graph.ir.graph import Graph, Node, Value, decisions_of, subgraphs
 from anyshape.graph.prover.user_stack import CAPTURED
-from anyshape.ops.control import callback_op
+from anyshape.ops.control import functions_called
 from anyshape.ops.dynamic import size_token_op
 from anyshape.ops.elementwise import pow_op
 from anyshape.support.fork_lock import Lock
@@ -233,7 +233,7 @@ class Family:
         Python decides on the values themselves, sizes are known, and powers of known exponents are products. A callback
         is of one function, and an exception may tell of the copy.
         """
-        if trace.raised is not None or any(node.op is callback_op for node in walk(trace.graph)):
+        if trace.raised is not None or functions_called(trace.graph):
             raise InseparableError
         labels = *self.labels, *self.variables
         positions = [i for i, label in enumerate(trace.labels) if label in labels]

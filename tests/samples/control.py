@@ -1,5 +1,6 @@
 """Samples of control ops."""
 
+from anyshape import debug
 from anyshape.ops.control import decide
 from anyshape.transforms.control import check, checkpoint, stop_gradient
 from tests.samples.sample import Sample
@@ -17,10 +18,16 @@ def decided(np, x):
     return x * x
 
 
+def shown(np, x):
+    debug.print("{:.0}", np.where(x.sum() > np.inf, 1.0, 0.0))
+    return x * x
+
+
 SAMPLES = [
     Sample("stop_gradient", lambda np, x: stop_gradient(np.sin(x)) * 2, ("n, 3",), ops=("stop_gradient",), grad=False),
     Sample("check", checked, ("n, 3",), ops=("check",)),
     Sample("decide", decided, ("n, 3",), ops=("decide",)),
+    Sample("effect", shown, ("n, 3",), ops=("effect",)),
     Sample("warn", lambda np, x: np.nanmean(x, axis=0), ("n, 3",), ops=("warn",), smallest=1),
     Sample("warn_below", lambda np, x: np.mean(np.sin(x)) * x, ("n, 3",), ops=("warn_below",), smallest=1),
     Sample(

@@ -19,7 +19,7 @@ from anyshape.autodiff.rule_tables import Linear, zeros_like
 from anyshape.autodiff.structural_zeros import Part
 from anyshape.autodiff.subgraph_transforms import Handle, batch_element, derived, rows_graphs, with_shared_variables
 from anyshape.graph.ir.builder import Builder, Traced, activate
-from anyshape.graph.ir.graph import Graph, Node, Value
+from anyshape.graph.ir.graph import Graph, Node, Value, acts, without_effects
 from anyshape.graph.ir.op_local import sizes_at
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import Scope
@@ -126,7 +126,7 @@ class _Part:
         made = {x.value for x, flag in zip(self.inputs, shared, strict=True) if flag} | {*self.arrays}
         for node in self.builder.nodes:
             reads_sizes_of_inputs = self.position.keys() >= {*node.sources}
-            if not node.op.makes_sizes and reads_sizes_of_inputs and made.issuperset(node.inputs):
+            if not (node.op.makes_sizes or acts(node)) and reads_sizes_of_inputs and made.issuperset(node.inputs):
                 made.update(node.outputs)
         return made
 
@@ -194,7 +194,7 @@ class _Part:
     def _again(self, builder: Builder, operands: dict[int, Traced]) -> tuple[Sequence[Any], LinearMap]:
         """Linearise the branch in the graph of the linear map, which computes it again."""
         wrt = [i for i, flag in enumerate(self.active) if flag]
-        return linearise(builder, self.graph, [operands[i] for i in range(len(self.metas))], wrt)
+        return linearise(builder, without_effects(self.graph), [operands[i] for i in range(len(self.metas))], wrt)
 
 
 def _facts_of_all_branches(graph: Graph) -> Scope | None:

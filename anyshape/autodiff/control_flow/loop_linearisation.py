@@ -49,7 +49,7 @@ from anyshape.autodiff.structural_zeros import (
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import Builder, Traced, activate
-from anyshape.graph.ir.graph import Graph, Node, Op, Value, draws, raises, walk
+from anyshape.graph.ir.graph import Graph, Node, Op, Value, draws, happens_once, raises, walk, without_effects
 from anyshape.graph.ir.op_local import close
 from anyshape.graph.prover.constraints import Condition, at_least
 from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, tensor
@@ -242,7 +242,7 @@ class _Tape:
         """
         loop, count, (first, last) = self.loop, len(self.outputs.carries), self._saved(values)
         saved = *values.outputs[first : first + len(self.stacked)], *values.outputs[last:]
-        graph = replace(values, outputs=(*values.outputs[:count], *saved))
+        graph = without_effects(replace(values, outputs=(*values.outputs[:count], *saved)))
         if loop.test is None:
             return graph
         metas = replace(loop.metas, elements=[tensor(BOOL, ())])
@@ -334,7 +334,7 @@ class _Tape:
         """Return the outputs of the body, its linear map, and the residuals of this in the graph of the linear map."""
         if self.recomputes:
             inputs = [values[v] if v in values else _of_size(v.meta) for v in self.inputs]
-            outputs, linear = linearise(builder, self.loop.body, inputs, self.wrt)
+            outputs, linear = linearise(builder, without_effects(self.loop.body), inputs, self.wrt)
             return outputs, linear, linear.residuals
         remade = _Remade(self.sources, builder, values)
         pairs = zip(self.map.residuals, self.is_read, strict=True)
@@ -376,7 +376,7 @@ def _where(live, x, y):
 
 def _gives_the_same(node: Node) -> bool:
     """Return whether a node gives the same results again, with the same names of sizes."""
-    return not (node.op.makes_sizes or draws(node))
+    return not (node.op.makes_sizes or happens_once(node))
 
 
 class _Sources:

@@ -1,6 +1,6 @@
 """Kernels of control ops.
 
-Kernels of callbacks. They check the dtypes and shapes that functions of the user give.
+Kernels of callbacks and effects. They check the dtypes and shapes that functions of the user give.
 
 Kernels of the marks around functions with derivative rules of the user. Plans have none: see `prepare_to_run`.
 
@@ -12,13 +12,15 @@ Traits of the marks around functions with derivative rules of the user. `prepare
 """
 
 import contextlib
+import functools
+import sys
 from typing import Any
 
 import numpy as np
 
 from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, declare
 from anyshape.backend.compiler.passes import identities
-from anyshape.backend.runtime.outcome import PathLeft, warn_caller
+from anyshape.backend.runtime.outcome import PathLeft, apart, takes_effect, warn_caller
 from anyshape.errors import DecisionError, DTypeError, RaggedBatchError, ShapeError
 from anyshape.errors.tracing_errors import check_error
 from anyshape.graph.ir.builder import active_builders
@@ -130,7 +132,7 @@ def _loop(arrays, function, results, loops):
 
 def _call(arrays, function, results):
     """Call the function and copy its results, so that no later step writes to its operands or to its own arrays."""
-    with _outside_of_traces():
+    with _outside_of_traces(), apart():
         outputs = list(function.function(*map(_read_only, arrays)))
     for i, (x, (dtype, entries)) in enumerate(zip(outputs, results)):
         outputs[i] = x = np.array(x, dtype if isinstance(x, (bool, int, float, complex)) else None)
@@ -148,6 +150,29 @@ def _outside_of_traces():
         yield
     finally:
         builders[:] = before
+
+
+def _effect(*arrays, action, forms, loops, sizes):
+    if takes_effect():
+        act = action.function if isinstance(action, cb.Callback) else functools.partial(_print, *action)
+        with _outside_of_traces(), apart():
+            _act(act, arrays, forms, loops, sizes)
+    return np.bool_(True)
+
+
+def _act(act, arrays, forms, loops, sizes):
+    """Act once, or for each example in turn along the first axis of some arrays."""
+    if not loops:
+        act(*[_SEEN[form](x) for x, form in zip(arrays, forms)])
+        return
+    for i in range(sizes[0]):
+        examples = [a[i] if carries else a for a, carries in zip(arrays, loops[0])]
+        _act(act, examples, forms, loops[1:], sizes[1:])
+
+
+def _print(stream, flush, pieces, *values):
+    if (file := getattr(sys, stream)) is not None:
+        print(cb.text_of(pieces, values), end="", file=file, flush=flush)
 
 
 def _read_only(x):
@@ -174,7 +199,10 @@ def _text(entry):
     return "".join(map(str, entry)) if isinstance(entry, tuple) else str(entry)
 
 
+_SEEN = {"array": _read_only, "scalar": lambda x: np.asarray(x)[()], "number": lambda x: np.asarray(x).item()}
+
 kernel(cb.callback_op, _callback)
+kernel(cb.effect_op, _effect)
 kernel(cb.name_sizes_op, lambda x: x)
 
 
@@ -204,7 +232,7 @@ declare(
 )
 
 
-declare(OPAQUE._replace(runs_user_code=True), cb.callback_op)
+declare(OPAQUE._replace(runs_user_code=True), cb.callback_op, cb.effect_op)
 declare(OPAQUE._replace(alias=Alias.VIEW), cb.name_sizes_op)
 
 

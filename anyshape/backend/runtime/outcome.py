@@ -2,6 +2,10 @@
 
 Log of calls: the sizes and the time of each, if calls are logged.
 
+Effects of a run, counted: a call that leaves the path of a program goes on with another one, from the start.
+
+Both are the same up to the decision that parts them. So the second one begins after the effects of the first one.
+
 States of the random generators that a call draws from: a call that fails leaves them as they were before it.
 
 Guards come before all draws, and so do most decisions. A run that one of these ends restores nothing, so that it undoes
@@ -15,24 +19,26 @@ The collector gives one warning per step of a call, as NumPy does for whole arra
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import copy
 import enum
 import functools
 import logging
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 from types import FrameType
 from typing import Any, Final
 
 import numpy as np
 
-from anyshape.graph.ir.graph import Graph, applies, draws, is_generator
+from anyshape.graph.ir.graph import Graph, applies, draws, has_effects, is_generator
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import USER_LINE, calling_frames, is_generated, line_of, module_of
-from anyshape.support.lazy_dataclass import replace
+from anyshape.support.lazy_dataclass import NamedTuple, replace
 
 
 class GuardOutcome(enum.Enum):
@@ -87,6 +93,72 @@ def log_calls(run: Callable[..., Outputs], program: str, names: Sequence[str]) -
 
 
 _FLOAT = np.dtype(float)
+
+
+class EffectCounts(NamedTuple):
+    """Effects of a run: the first `earlier` of them happened in an earlier run of the call, and none does if `muted`.
+
+    The next run begins after `pending` ones.
+    """
+
+    number: int = 0
+    earlier: int = 0
+    pending: int = 0
+    muted: bool = False
+
+
+class _Effects(threading.local):
+    now = EffectCounts()
+
+
+_EFFECTS = _Effects()
+
+
+def takes_effect() -> bool:
+    """Count an effect of the run that this thread makes, and return whether it is to happen."""
+    counts = _EFFECTS.now = _EFFECTS.now._replace(number=_EFFECTS.now.number + 1)
+    return counts.number > counts.earlier and not counts.muted
+
+
+@contextlib.contextmanager
+def _with_effects(**state: Any) -> Iterator[None]:
+    before = _EFFECTS.now
+    _EFFECTS.now = before._replace(**state)
+    try:
+        yield
+    finally:
+        _EFFECTS.now = before
+
+
+def apart() -> contextlib.AbstractContextManager[None]:
+    """Count effects of runs within the block by themselves: a function of the user may call other programs."""
+    return _with_effects(number=0, earlier=0, pending=0)
+
+
+def without_effects() -> contextlib.AbstractContextManager[None]:
+    """Let runs within the block have no effects: their values are computed once more, for a decision."""
+    return _with_effects(muted=True)
+
+
+def going_on(error: BaseException) -> contextlib.AbstractContextManager[None]:
+    """Let the next run within the block begin after the effects of the one that ended by an error."""
+    return _with_effects(pending=getattr(error, "_effects", 0))
+
+
+def counting_effects(run: Callable[..., Any], graph: Graph) -> Callable[..., Any]:
+    """Return a run of a graph that counts its effects, if it has any; an error tells how many it had."""
+    if not has_effects(graph):
+        return run
+
+    def counting(*arrays):
+        with _with_effects(number=0, earlier=_EFFECTS.now.pending, pending=0):
+            try:
+                return run(*arrays)
+            except BaseException as error:
+                error._effects = max(_EFFECTS.now.number, _EFFECTS.now.earlier)  # type: ignore[attr-defined]
+                raise
+
+    return counting
 
 
 def has_generators(graph: Graph) -> bool:

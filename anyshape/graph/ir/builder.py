@@ -299,7 +299,12 @@ class Builder:
     def _key(
         self, op: ir.Op, inputs: tuple[ir.Value, ...], sources: tuple[ir.Value, ...], params: Mapping[str, Any]
     ) -> tuple[Any, ...]:
-        """Return the key of a computation. Minting ops of equal operands and sizes give one run-time size."""
+        """Return the key of a computation. Minting ops of equal operands and sizes give one run-time size.
+
+        What acts does so each time that Python says it, so its key is its own.
+        """
+        if op.acts or (op.has_subgraphs and any(ir.has_effects(g) for p in params.values() for g in ir.graphs_in(p))):
+            return (object(),)
         if op.makes_sizes:
             context = self._context(op, inputs, sources)
             return op, inputs, tuple([(name, context.bind(p, field=name)) for name, p in params.items()])

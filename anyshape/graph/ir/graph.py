@@ -41,6 +41,7 @@ class Op:
     - `makes_sizes`: its results have run-time sizes, which its shape rule makes by `ctx.new_size`.
     - `raises`: it is applied for the error or the warning that it gives, so dead code elimination keeps it.
     - `draws`: it moves a random generator, which is its first operand; it has results.
+    - `acts`: it is applied for what the user sees it do. So it runs once where the program says, and never again.
     - `has_subgraphs`: its params hold graphs.
     - `refusals`: gives the nodes to run in place of a dead node, so that they refuse the values that it would refuse.
       None: its kernel refuses no values. See `dead_code`.
@@ -52,6 +53,7 @@ class Op:
     makes_sizes: bool = False
     raises: bool = False
     draws: bool = False
+    acts: bool = False
     has_subgraphs: bool = False
     refusals: Callable[[Node], Sequence[Node]] | None = None
 
@@ -76,13 +78,14 @@ def define(
     makes_sizes: bool = False,
     raises: bool = False,
     draws: bool = False,
+    acts: bool = False,
     has_subgraphs: bool = False,
 ) -> Op:
     """Enter a new primitive into `OPS`. Its family is the module of its shape rule, unless it is stated."""
     if name in OPS:
         raise AnyshapeError(f"{name}: an op of this name exists\n  choose another name")
     family = family or infer.__module__.rpartition(".")[2]
-    OPS[name] = Op(name, infer, family, makes_sizes, raises, draws, has_subgraphs)
+    OPS[name] = Op(name, infer, family, makes_sizes, raises, draws, acts, has_subgraphs)
     return OPS[name]
 
 
@@ -312,6 +315,36 @@ def raises(node: HasParams) -> bool:
 def draws(node: HasParams) -> bool:
     """Return whether a node, or a node of its subgraphs, moves a random generator."""
     return applies(node, operator.attrgetter("draws"))
+
+
+def has_effects(graph: Graph) -> bool:
+    """Return whether a node of a graph, or of its subgraphs, acts."""
+    own = [node.op.acts for node in graph.nodes]
+    return any(own) or any(has_effects(g) for inner in graph.subgraphs.values() for g in inner)
+
+
+def acts(node: HasParams) -> bool:
+    """Return whether a node, or a node of its subgraphs, is there for what the user sees it do."""
+    return applies(node, operator.attrgetter("acts"))
+
+
+def happens_once(node: HasParams) -> bool:
+    """Return whether a node, or a node of its subgraphs, does something else if it runs again: it draws or acts."""
+    return applies(node, lambda op: op.draws or op.acts)
+
+
+def without_effects(graph: Graph) -> Graph:
+    """Return a graph, and its subgraphs, without nodes that act: for runs that compute values again."""
+    if not has_effects(graph):
+        return graph
+    return replace(graph, nodes=tuple([quiet(node) for node in graph.nodes if not node.op.acts]))
+
+
+def quiet(node: Node) -> Node:
+    """Return a node whose subgraphs do not act."""
+    if not (node.op.has_subgraphs and acts(node)):
+        return node
+    return replace_subgraphs(node, {id(graph): without_effects(graph) for graph in subgraphs(node)})
 
 
 def params_tuple(params: Mapping[str, Any]) -> Params:

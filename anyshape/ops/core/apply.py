@@ -127,12 +127,21 @@ def apply(op: Op, *inputs: Operand, sources: Sequence[Traced] = (), **params: An
 
 
 def _apply(op: Op, inputs: Sequence[Any], sources: Sequence[Traced], params: Mapping[str, Any]) -> tuple[Any, ...]:
-    if (builder := choose_builder(inputs, sources)) is None:
+    builder = choose_builder(inputs, sources)
+    if op.acts:
+        builder = _where_python_is(builder)
+    if builder is None:
         return _run_now(op, inputs, params)
     if builder.draw_order is not None and any(isinstance(x, Traced) and is_generator(x.value) for x in inputs):
         builder = home() or builder  # in the order of the program, whichever graph the generator belongs to
     traced = [x if isinstance(x, Traced) else builder.constant(np.asarray(x)) for x in inputs]
     return builder.emit(op, traced, sources, params)
+
+
+def _where_python_is(builder: Builder | None) -> Builder | None:
+    """Return the graph for what acts: of the branch or the loop that Python is in, or of an operand inside of it."""
+    inner = home()
+    return inner if inner is not None and (builder is None or inner.depth > builder.depth) else builder
 
 
 def _run_now(op: Op, arrays: Sequence[Any], params: Mapping[str, Any]) -> tuple[Any, ...]:

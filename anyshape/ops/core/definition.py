@@ -150,6 +150,7 @@ def define(
     makes_sizes: bool = False,
     raises: bool = False,
     draws: bool = False,
+    acts: bool = False,
     has_subgraphs: bool = False,
 ) -> Op:
     """Define a primitive with everything that holds of it in `ops/`; see `Definition`.
@@ -162,9 +163,8 @@ def define(
     if "params" not in takes_any and names != params.keys():
         problem = f"{name}: its shape rule has the params {', '.join(sorted(names)) or 'none'}"
         raise AnyshapeError(f"{problem}\n  state a kind for each of them in `params`, and for no other")
-    op = graph.define(
-        name, infer, family, makes_sizes=makes_sizes, raises=raises, draws=draws, has_subgraphs=has_subgraphs
-    )
+    kinds = {"makes_sizes": makes_sizes, "raises": raises, "draws": draws, "acts": acts}
+    op = graph.define(name, infer, family, has_subgraphs=has_subgraphs, **kinds)
     DEFINITIONS[op] = Definition(operands or (count, count), dict(params), jointly, claims, probe)
     COSTS[op] = cost
     return op

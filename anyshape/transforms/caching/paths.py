@@ -26,10 +26,10 @@ import numpy as np
 
 from anyshape.backend.interpreter import evaluate
 from anyshape.backend.runtime.config import config
-from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft, restoring_generators
+from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft, counting_effects, going_on, restoring_generators
 from anyshape.errors import DecisionError, SizeMismatchError
 from anyshape.errors.messages import numpy_name
-from anyshape.graph.ir.graph import Graph, Node, Value, applies, asked, decisions_of, draws
+from anyshape.graph.ir.graph import Graph, Node, Value, applies, asked, decisions_of, happens_once
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -71,14 +71,15 @@ def leave(function, read: Callable[[], Call], entry: CacheEntry, arrays: Sequenc
             if isinstance(error, SizeMismatchError):
                 return function.unless_caught(call, error)
             raise error
-        if (other := _next(cache, entry, left, call, tried)) is None:
-            return _on_new_path(function, call, entry)
-        tried.append(other)
-        try:
-            outputs = _run(other, call.arrays)
-        except BaseException as other_error:
-            entry, error = other, other_error
-            continue
+        with going_on(error):
+            if (other := _next(cache, entry, left, call, tried)) is None:
+                return _on_new_path(function, call, entry)
+            tried.append(other)
+            try:
+                outputs = _run(other, call.arrays)
+            except BaseException as other_error:
+                entry, error = other, other_error
+                continue
         if first is None:
             cache.prefer(other)
         elif function._lock.acquire(blocking=False):
@@ -127,8 +128,9 @@ def _on_new_path(function, call: Call, entry: CacheEntry):
         new, _ = function._entry_for(call, on_path=True)
     try:
         outputs = _run(new, call.arrays)
-    except PathLeft:
-        return evaluated(new.program.trace, call.arrays, new.states)
+    except PathLeft as again:
+        with going_on(again):
+            return evaluated(new.program.trace, call.arrays, new.states)
     return new.result(outputs)
 
 
@@ -150,7 +152,7 @@ def evaluated(trace: Trace, arrays: Sequence[Any], states: Sequence[CapturedStat
     captured = lambda: [pair for state in states for pair in state.arrays()]
     try:
         run = ending(writing_back(lambda *xs: evaluate(trace.graph, xs), trace, captured), trace)
-        outputs = restoring_generators(run, trace.graph)(*arrays)
+        outputs = counting_effects(restoring_generators(run, trace.graph), trace.graph)(*arrays)
     except PathLeft as left:
         problem = "the function gives another answer at each evaluation, so it is not pure"
         raise DecisionError(left.turn, [left.answer], problem) from None
@@ -306,7 +308,8 @@ def _same_values(
     """Return for each value that the other graph makes before a decision the value of this graph that equals it.
 
     None if they are not the same up to there, or have run-time sizes, whose names differ. A program that draws random
-    numbers runs whole: one that has left its path starts again from the state that the generator had.
+    numbers runs whole: one that has left its path starts again from the state that the generator had. So does one that
+    acts, whose effects so far are counted.
     """
     count = _decision(graph, turn)
     if count is None or count != _decision(other_graph, turn) or graph.hidden or other_graph.hidden:
@@ -314,7 +317,7 @@ def _same_values(
     before, other_before = graph.nodes[:count], other_graph.nodes[:count]
     if any(applies(node, lambda op: op.makes_sizes) for node in before):
         return None
-    if any(draws(node) for node in (*graph.nodes, *other_graph.nodes)):
+    if any(happens_once(node) for node in (*graph.nodes, *other_graph.nodes)):
         return None
     if not _are_equal(_part(graph, before), _part(other_graph, other_before), entry.visible | other.visible):
         return None

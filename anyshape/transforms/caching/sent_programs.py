@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anyshape.errors import MissingPackageError, ProgramFileError
-from anyshape.graph.ir.graph import is_generator, walk
+from anyshape.graph.ir.graph import is_generator
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.inspect.explanation import Reason
-from anyshape.ops.control import callback_op
+from anyshape.ops.control import functions_called
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import cloudpickle
 from anyshape.support.true_types import has_type
@@ -95,7 +95,7 @@ def pack_programs(cache: Cache) -> tuple[str, bytes]:
 def _packed(entry: CacheEntry, places: _Places) -> tuple[bytes, bytes]:
     """Return the key and the program of an entry as bytes."""
     trace = entry.program.trace
-    if any(node.op is callback_op for node in walk(trace.graph)):
+    if functions_called(trace.graph):
         raise pickle.PicklingError("it calls a Python function back")
     if any(is_generator(value) for value, _ in trace.graph.constants):
         raise pickle.PicklingError("it draws from a generator of this process")

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.backend.compiler.op_traits import TRAITS
-from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple
+from anyshape.graph.ir.graph import Graph, Node, Op, Value, acts, params_tuple
 from anyshape.graph.ir.op_local import NodeSizes, pass_context, pass_scope
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import Scope
@@ -412,7 +412,9 @@ class Simplifier:
             if simpler is None:
                 break
             node = simpler
-        key = id(node) if node.op.makes_sizes else self._key(node)  # run-time sizes keep their names
+        # run-time sizes keep their names, and equal effects are two
+        is_own = node.op.makes_sizes or node.op.acts or (node.op.has_subgraphs and acts(node))
+        key = id(node) if is_own else self._key(node)
         if (earlier := self.node_by_key.setdefault(key, node)) is not node:
             self.replacement.update(zip(node.outputs, earlier.outputs, strict=True))
             return

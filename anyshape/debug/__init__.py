@@ -1,0 +1,83 @@
+"""Prints, calls and the debugger in functions that are traced: they happen when the program runs, in its order.
+
+Each statement happens once for each time that the program gets to it, also where nothing reads a result of it. A
+derivative does not repeat it, and nothing happens while a function is traced.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from anyshape.errors import ArgumentError
+from anyshape.graph.ir.tracebacks import short_traceback
+from anyshape.graph.prover.user_stack import user_line
+from anyshape.tracing import pytrees
+from anyshape.tracing.effects import Text, call, show
+
+__all__ = ["breakpoint", "callback", "print"]
+
+
+@short_traceback
+def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
+    """Print `fmt.format(*args, **kwargs)` and a newline when the program runs, once for each time that it gets here.
+
+    - Values are arrays and scalars of NumPy, and sizes are ints.
+    - Prints keep their order, whatever `ordered` says. It is there for code that was written for JAX.
+    - A derivative prints what the function prints, once. `vmap` prints for each example, in their order.
+
+    >>> import numpy as np
+    >>> import anyshape
+    >>> f = anyshape.jit(lambda x: anyshape.debug.print("sum {s:.2f} of {}", x.shape, s=np.sum(x)))
+    >>> f(np.ones(3))
+    sum 3.00 of (3,)
+    """
+    if not isinstance(fmt, str):
+        raise ArgumentError("debug.print", "fmt", f"is of type {type(fmt).__name__}, not a text", 'write "{}"')
+    text, used = Text.of_format(fmt, args, kwargs)
+    if unused := [str(key) for key in (*range(len(args)), *kwargs) if key not in used]:
+        raise ArgumentError("debug.print", f"argument {unused[0]}", "is not in the format", f"write {fmt + ' {}'!r}")
+    show([*text.parts, "\n"])
+
+
+@short_traceback
+def callback(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Call `function` with the values of these arguments when the program runs, once for each time that it gets here.
+
+    What it returns is ignored. Arguments are trees. Traced leaves are arrays and numbers of NumPy in the call, which
+    cannot be written to. Other leaves are as they are. Calls keep their order among themselves and with prints.
+
+    >>> import numpy as np
+    >>> import anyshape
+    >>> seen = []
+    >>> f = anyshape.jit(lambda x: anyshape.debug.callback(seen.append, x.sum()))
+    >>> f(np.ones(3)), seen
+    (None, [np.float64(3.0)])
+    """
+    pytrees.check_callable("debug.callback", function)
+    call(function, pytrees.function_name(function), args, kwargs)
+
+
+@short_traceback
+def breakpoint(*args: Any, **kwargs: Any) -> None:
+    """Open the debugger when the program runs, by `sys.breakpointhook`, with the values as variables.
+
+    Values by position are in `args`, others have their names. The debugger shows the line of the function that is
+    traced. `PYTHONBREAKPOINT` holds as for Python's own `breakpoint`.
+
+    >>> import sys
+    >>> import numpy as np
+    >>> import anyshape
+    >>> f = anyshape.jit(lambda x: anyshape.debug.breakpoint(x=x, total=x.sum()))
+    >>> sys.breakpointhook = lambda: print("stopped at total", sys._getframe(1).f_globals["total"])
+    >>> f(np.ones(3))
+    stopped at total 3.0
+    >>> sys.breakpointhook = sys.__breakpointhook__
+    """
+    where = user_line()
+    file, line = ("<anyshape breakpoint>", 1) if where is None else (where.file, where.line)
+    code = compile("\n" * (line - 1) + "_anyshape_hook()", file, "exec")
+
+    def open_debugger(*values: Any, **named: Any) -> None:
+        exec(code, {"args": values, **named, "_anyshape_hook": sys.breakpointhook})
+
+    call(open_debugger, "breakpoint", args, kwargs)
