@@ -16,16 +16,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from anyshape.support.true_types import has_type
-from anyshape.tracing.source.rebuild import FILE, Found, Function, code_of, compile_quietly, nested
+from anyshape.tracing.source.rebuild import FILE, Found, Function, code_of, compile_quietly, constants, nested
 
 _KNOWN: dict[Any, Found | str] = {}  # single operations only, so threads need no lock
-_MOST = 128  # functions: a tree takes some 5 kB for each line
+_MOST = 128
 _FUTURE = functools.reduce(int.__or__, [getattr(__future__, n).compiler_flag for n in __future__.all_feature_names])
 _FUTURE &= ~inspect.CO_NESTED  # the flag of a feature that all have
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
 _IMPORTERS = {"_frozen_importlib", "_frozen_importlib_external", "importlib._bootstrap_external", "zipimport"}
 _DEFINED = (type, types.FunctionType, types.BuiltinFunctionType)
-_ATTEMPTS = 3  # at the end of a function, before its whole file is parsed
+_ATTEMPTS = 2  # at the end of a statement
 _KINDS = {
     inspect.CO_GENERATOR: "a generator",
     inspect.CO_COROUTINE: "async",
@@ -67,7 +67,7 @@ def _search(code: types.CodeType, module_globals: dict[str, Any]) -> Found | str
         lines = newer
     if not lines:
         is_text = file.startswith("<") and not file.startswith(("<frozen", "<stdin"))
-        return "made by exec, without source" if is_text else "no source"
+        return "made by exec or -c, without source" if is_text else "no source"
     if type(loader).__module__ not in {*_IMPORTERS, "builtins"}:
         return f"its file has changed since it was imported, or {type(loader).__name__} changed its code"
     return "its file has changed since it was imported"
@@ -117,28 +117,36 @@ def _imported(tree: ast.Module) -> frozenset[str]:
 
 
 def _blocks(code: types.CodeType, lines: list[str]) -> Iterator[str]:
-    """Yield texts of the statement where the code begins, each longer than the one before, at its lines in the file."""
-    first, end = code.co_firstlineno, _last_line(code)
-    if first > len(lines):
-        return
-    indentation = _indentation(lines[first - 1])
-    opening = "\n" * (first - 2) + "if 1:\n" if indentation else "\n" * (first - 1)
-    for _ in range(_ATTEMPTS):
-        while end < len(lines) and _indentation(lines[end], blank=indentation + 1) > indentation:
+    """Yield texts that may be the statement with the code, at its lines in the file; shorter ones are not valid."""
+    last = max([code.co_firstlineno, *[end or 0 for part in nested(code) for _, end, _, _ in part.co_positions()]])
+    for first in _first_lines(code, lines):
+        indentation, end = _indentation(lines[first - 1]), last
+        opening = "\n" * (first - 2) + "if 1:\n" if indentation else "\n" * (first - 1)
+        for _ in range(_ATTEMPTS):
+            while end < len(lines) and _indentation(lines[end], other=indentation + 1) > indentation:
+                end += 1
+            yield opening + "".join(lines[first - 1 : end])
             end += 1
-        yield opening + "".join(lines[first - 1 : end])
-        end += 1
 
 
-def _last_line(code: types.CodeType) -> int:
-    lines = [end or line or 0 for part in nested(code) for line, end, _, _ in part.co_positions()]
-    return max([code.co_firstlineno, *lines])
+def _first_lines(code: types.CodeType, lines: list[str]) -> Iterator[int]:
+    """Yield the line of a function; for a lambda also lines above where its statement may begin."""
+    if code.co_firstlineno > len(lines):
+        return
+    yield code.co_firstlineno
+    indentation = _indentation(lines[code.co_firstlineno - 1])
+    for n in range(code.co_firstlineno - 1, 0, -1):
+        if code.co_name != "<lambda>" or not indentation:
+            return
+        if _indentation(lines[n - 1], other=indentation) < indentation:
+            yield n
+            indentation = _indentation(lines[n - 1])
 
 
-def _indentation(line: str, blank: int = 0) -> int:
-    """Return the number of blanks before a line; `blank` for a line without code."""
+def _indentation(line: str, other: int = 0) -> int:
+    """Return the number of columns before the code of a line; `other` for a line that begins no statement."""
     text = line.lstrip()
-    return blank if not text or text.startswith("#") else len(line) - len(text)
+    return other if not text or text[0] in "#)]}" else len(line[: len(line) - len(text)].expandtabs())
 
 
 def _trees(text: str, flags: int, hook: Any) -> tuple[ast.Module, ast.Module] | None:
@@ -154,7 +162,7 @@ def _trees(text: str, flags: int, hook: Any) -> tuple[ast.Module, ast.Module] | 
         return None
 
 
-_trees_of_file = functools.lru_cache(2)(_trees)
+_trees_of_file = functools.lru_cache(1)(_trees)  # a tree takes some 2 kB for each line
 
 
 def _has_rewritten_asserts(code: types.CodeType) -> bool:
@@ -210,7 +218,7 @@ def _functions(tree: ast.AST, line: int, class_name: str | None) -> Iterator[tup
         stack += [
             (child, node.name if isinstance(node, ast.ClassDef) and child in inside else name)
             for child in ast.iter_child_nodes(node)
-            if _first_line(child, line) <= line <= getattr(child, "end_lineno", line)
+            if _first_line(child, line) <= line <= (getattr(child, "end_lineno", None) or line)
         ]
 
 
@@ -220,11 +228,11 @@ def _first_line(node: ast.AST, default: int) -> int:
 
 
 def _same(a: types.CodeType, b: types.CodeType) -> bool:
-    """Return whether two code objects do the same; lines and the depth of nesting do not count."""
+    """Return whether two code objects do the same; lines, and the functions around them, do not count."""
     return (
         all(getattr(a, name) == getattr(b, name) for name in _COMPARED)
         and not (a.co_flags ^ b.co_flags) & ~inspect.CO_NESTED
-        and _same_constants(a.co_consts, b.co_consts)
+        and _same_constants(constants(a), constants(b))
     )
 
 

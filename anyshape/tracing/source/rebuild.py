@@ -45,9 +45,9 @@ def code_of(source: Found, names: Sequence[str]) -> types.CodeType:
     module, depth = _in_scopes(source, names)
     code = compile_quietly(module, source.flags)
     for _ in range(depth + 1):
-        code = parts(code)[-1]  # decorators and defaults are compiled before
+        code = code_objects(code)[-1]  # decorators and defaults are compiled before
     while code.co_name.startswith("<generic parameters of "):
-        code = parts(code)[-1]
+        code = code_objects(code)[-1]
     return code
 
 
@@ -72,15 +72,22 @@ def _in_scopes(source: Found, names: Sequence[str]) -> tuple[ast.Module, int]:
     return module, len(lines)
 
 
-def parts(code: types.CodeType) -> list[types.CodeType]:
+def code_objects(code: types.CodeType) -> list[types.CodeType]:
     """Return the code objects of functions, classes and comprehensions directly in one."""
     return [c for c in code.co_consts if isinstance(c, types.CodeType)]
+
+
+def constants(code: types.CodeType, qualname: str = "") -> tuple[Any, ...]:
+    """Return the constants of a code object. That of a class has its path in the module, which `qualname` replaces."""
+    if code.co_flags & inspect.CO_OPTIMIZED:
+        return code.co_consts
+    return tuple([qualname if c == code.co_qualname else c for c in code.co_consts])
 
 
 def nested(code: types.CodeType) -> Iterator[types.CodeType]:
     """Yield a code object and those in it, at any depth."""
     yield code
-    for part in parts(code):
+    for part in code_objects(code):
         yield from nested(part)
 
 
@@ -106,8 +113,8 @@ def compiled(node: ast.FunctionDef, source: Found, code: types.CodeType, extra_n
 
 
 def _renamed(code: types.CodeType, name: str, qualname: str, file: str) -> types.CodeType:
-    constants = []
-    for part in code.co_consts:
+    parts = []
+    for part in constants(code, qualname):
         if isinstance(part, types.CodeType):
             if part.co_name.startswith("__kept"):
                 part = _renamed(part, name, qualname, file)
@@ -115,8 +122,8 @@ def _renamed(code: types.CodeType, name: str, qualname: str, file: str) -> types
                 inside = part.co_qualname.startswith(code.co_qualname + ".")
                 path = qualname + part.co_qualname[len(code.co_qualname) :] if inside else part.co_qualname
                 part = _renamed(part, part.co_name, path, file)
-        constants.append(part)
-    return code.replace(co_consts=tuple(constants), co_name=name, co_qualname=qualname, co_filename=file)
+        parts.append(part)
+    return code.replace(co_consts=tuple(parts), co_name=name, co_qualname=qualname, co_filename=file)
 
 
 def bound(code: types.CodeType, function: types.FunctionType, extra: Mapping[str, Any]) -> types.FunctionType:
