@@ -287,6 +287,14 @@ def text_of(pieces: Sequence[Piece], values: Sequence[Any]) -> str:
     return "".join([p if isinstance(p, str) else formatted(values[p[0]], *p[1:]) for p in pieces])
 
 
+def write(file: Any, text: str, flush: bool) -> None:
+    """Write a text as `print` does."""
+    if file is not None:
+        file.write(text)
+        if flush:
+            file.flush()
+
+
 def _effect_type(
     ctx: ShapeGuardContext,
     *operands: TensorMeta,

@@ -15,7 +15,7 @@ from anyshape.autodiff.control_flow.loop_transposition import LoopAgain, RerunLo
 from anyshape.autodiff.replay import Replay, begin_replay, inline, replay_node
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.builder import Builder, activate, at_line
-from anyshape.graph.ir.graph import Graph, Node, Value, happens_once
+from anyshape.graph.ir.graph import Graph, Node, Value, draws, without_effects
 from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes import expr
@@ -119,7 +119,7 @@ def _goes_back(node: Node) -> bool:
 
 def _is_plain(node: Node) -> bool:
     """Return whether a node is a loop with carries that keep their sizes, and without pieces."""
-    if node.op not in LOOPS or happens_once(node):
+    if node.op not in LOOPS or draws(node):
         return False
     params, layout = _params(node), _layout(node)
     has_pieces = layout.pieces or params["joined"] or params["slots"]
@@ -273,7 +273,7 @@ def _with_outputs(node: Node, wanted: Sequence[Value]) -> Graph:
 def _loop_again(ctx: ShapeGuardContext, pair: Pair, env: Replay, count: int) -> LoopAgain:
     """Return the loop of a pair as one that runs again, and gives its carries and the stacks."""
     loop, start, mask = pair.loop, _layout(pair.loop), mask_position(pair.loop)
-    graph = _with_outputs(loop, [*loop.outputs[: start.carries], *pair.stacks])
+    graph = without_effects(_with_outputs(loop, [*loop.outputs[: start.carries], *pair.stacks]))
     operands = [env[v] for v in loop.inputs]
     if mask is not None:  # which gives the number of trips
         operands.insert(start.carries, env[loop.outputs[mask]])

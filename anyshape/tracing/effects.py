@@ -149,10 +149,9 @@ def show(parts: Sequence[Part], file: Any = None, flush: bool = False) -> None:
         pieces.append((len(operands), conversion, spec))
         operands.append(operand)
         forms.append(form)
-    action: Any = (_stream(file), bool(flush), tuple(pieces))
-    if action[0] is None:
-        write = lambda *xs: print(cb.text_of(action[-1], xs), end="", file=file, flush=flush)
-        action = cb.Callback(write, "print")
+    to_file = cb.Callback(lambda *xs: cb.write(file, cb.text_of(pieces, xs), flush), "print")
+    stream = _stream(file)
+    action = to_file if stream is None else (stream, bool(flush), tuple(pieces))
     cb.effect(action, *operands, forms=forms)
 
 

@@ -79,7 +79,7 @@ def map_rows(
         try:
             attempt.result = _map(_Paths(function, name, dtypes), rows, size)
         except _MixedDtypesError:
-            first = [as_traced(y) for y in function(*[x[0] for x in rows])]
+            first = _first_row(function, rows)
             attempt.result = _map(_Paths(function, name, [y.dtype for y in first]), rows, size)
     return attempt.result
 
@@ -90,8 +90,16 @@ def row_dtypes(function: RowFunction, called: Any, name: str, rows: Sequence[Any
         try:
             attempt.result = [y.meta.dtype for y in _trace(_Paths(function, name, None), rows).graph.outputs]
         except _MixedDtypesError:
-            attempt.result = [as_traced(y).dtype for y in function(*[x[0] for x in rows])]
+            attempt.result = [y.dtype for y in _first_row(function, rows)]
     return attempt.result
+
+
+def _first_row(function: RowFunction, rows: Sequence[Any]) -> list[Any]:
+    """Return the results for the first row, which are there for their dtypes."""
+    start = len(_builder().nodes)
+    results = [as_traced(y) for y in function(*[x[0] for x in rows])]
+    _builder().forget_effects(start)
+    return results
 
 
 class _Attempt:
@@ -169,7 +177,7 @@ class _Paths:
         if self.runs > _MOST_RUNS or len(answers) > _MOST_ANSWERS:
             raise _UnmappedError
         builder = _builder()
-        inputs = [x.value for x in handles]
+        inputs, start = [x.value for x in handles], len(builder.nodes)
         outer, self.answers = self.answers, _Answers(builder, answers)
         builder.answer = self.answer
         try:
@@ -178,6 +186,7 @@ class _Paths:
             if written_inputs(handles, inputs):  # a further run would write again
                 raise _UnmappedError from None
             predicate, line = undecided.value, undecided.line
+            builder.forget_effects(start)
         except Exception:
             if answers:  # a path that may raise is followed by the values of a call
                 raise _UnmappedError from None

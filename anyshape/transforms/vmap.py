@@ -388,6 +388,7 @@ def _hvp_of(gradient: Callable[..., Any], name: str) -> Callable[..., Any]:
         product = jvp(gradient, primals, tangents)[1]
         if not any(applies(node, lambda op: op is custom_vjp_tangent_op) for node in builder.nodes[start:]):
             return product
+        builder.forget_effects(start)
         pullback = vjp(gradient, *primals)[1]
         return pullback(tangents) if len(primals) > 1 else pullback(tangents[0])[0]
 

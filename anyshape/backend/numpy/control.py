@@ -171,8 +171,7 @@ def _act(act, arrays, forms, loops, sizes):
 
 
 def _print(stream, flush, pieces, *values):
-    if (file := getattr(sys, stream)) is not None:
-        print(cb.text_of(pieces, values), end="", file=file, flush=flush)
+    cb.write(getattr(sys, stream), cb.text_of(pieces, values), flush)
 
 
 def _read_only(x):

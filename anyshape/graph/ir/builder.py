@@ -324,6 +324,10 @@ class Builder:
         if self.logs:
             _LOG.debug("%s%s", "  " * self.depth, node)
 
+    def forget_effects(self, start: int) -> None:
+        """Take effects out of the nodes from a position on: Python begins anew, and has them then."""
+        self.nodes[start:] = [ir.quiet(node) for node in self.nodes[start:] if not node.op.acts]
+
     def finish(self, outputs: Sequence[Traced], name: str = "", input_names: Sequence[str] = ()) -> ir.Graph:
         """Return the finished graph. Captured values are its last inputs, in the order of `captures()`."""
         ends = tuple([self.adopt(x) for x in outputs])

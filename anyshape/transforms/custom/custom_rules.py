@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import optree
@@ -23,6 +25,22 @@ from anyshape.tracing.captured.code_origin import line_of
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.custom import custom_calls as calls
 from anyshape.transforms.function_pickle import reduce_function
+
+_APPLIED: ContextVar[tuple[Any, ...]] = ContextVar("_APPLIED", default=())  # code of functions whose rules run
+
+
+def _code_of(function: Any) -> Any:
+    return getattr(function, "__code__", function)
+
+
+@contextlib.contextmanager
+def _applied(rule: _CallRule) -> Iterator[None]:
+    """Apply a rule within the block. Where it calls its function, this has no effects: they are in the graph."""
+    token = _APPLIED.set((*_APPLIED.get(), _code_of(rule.function.__wrapped__)))
+    try:
+        yield
+    finally:
+        _APPLIED.reset(token)
 
 
 class CustomFunction(calls.HasRule):
@@ -72,7 +90,10 @@ class CustomFunction(calls.HasRule):
         self._check_arguments(values, chosen)
         arguments, operands = calls.bundle(tuple([values[i] for i in chosen]))
         inside = self._inside(arguments, operands, values, chosen)
+        starts = [(builder, len(builder.nodes)) for builder in active_builders()]
         results, outputs = calls.results_of(self.shown, argument_containers.keeping(self.__wrapped__)(*inside))
+        for builder, start in starts if _code_of(self.__wrapped__) in _APPLIED.get() else ():
+            builder.forget_effects(start)
         if not outputs:
             return results.fill([])
         captures = calls.Captures.of([self, *calls.rules_of(self), *[values[i] for i in self.nondiff_argnums]])
@@ -225,11 +246,13 @@ class _JVPRule(_CallRule):
         function, jvp, parts, *fixed = self.captures.renewed(operands[count:])
         operands, tangents = operands[:count], tangents[:count]
         if jvp is None:
-            return self._sum_of_parts(function, parts, operands, tangents, outputs)
+            with _applied(self):
+                return self._sum_of_parts(function, parts, operands, tangents, outputs)
         primals = self.arguments.fill(operands)
         directions = self.arguments.zeros_like(operands, tangents)
         giver = calls.Giver(self.function.shown, "its rule", line_of(jvp))
-        value, slope = giver.pair(jvp(*fixed, primals, directions), "the result, its tangent")
+        with _applied(self):
+            value, slope = giver.pair(jvp(*fixed, primals, directions), "the result, its tangent")
         ys = giver.leaves(value, self.results.tree, "a result", "the function gives")
         ts = giver.leaves(slope, self.results.tree, "a tangent", "the result has")
         return self._checked(giver, ys, ts, outputs)
@@ -353,7 +376,8 @@ class _VJPRule(_CallRule):
         _, fwd, _, *fixed = self.captures.renewed(operands[count:])
         giver = calls.Giver(self.function.shown, "fwd", line_of(fwd))
         arguments = self.function.all_arguments(fixed, self.arguments.fill(operands[:count]))
-        value, residuals = giver.pair(argument_containers.keeping(fwd)(*arguments), "the result, the residuals")
+        with _applied(self):
+            value, residuals = giver.pair(argument_containers.keeping(fwd)(*arguments), "the result, the residuals")
         leaves = giver.leaves(value, self.results.tree, "a result", "the function gives")
         ys = [
             giver.value(y, out.meta, self.results.path(i), "the function gives")
@@ -394,7 +418,8 @@ class _Pullback(CustomRule):
         count = len(residuals) - rule.captured
         _, _, bwd, *fixed = rule.captures.renewed(residuals[count:])
         giver = calls.Giver(rule.function.shown, "bwd", line_of(bwd))
-        cotangents = bwd(*fixed, self._filled(residuals[:count]), rule.results.fill(cotangents))
+        with _applied(rule):
+            cotangents = bwd(*fixed, self._filled(residuals[:count]), rule.results.fill(cotangents))
         leaves = self._leaves(giver, cotangents)
         names = pytrees.parameter_names(rule.function.__wrapped__)
         types_of, pulled = iter(metas), []

@@ -7,7 +7,7 @@ from typing import Any
 
 from anyshape.errors import ArgumentError, CustomRuleError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Builder, active, user_line
-from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.graph import Graph, without_effects
 from anyshape.graph.ir.op_local import close
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.sizes import expr
@@ -179,7 +179,7 @@ class _RootRule(CustomRule):
         self, operands: Sequence[Any], tangents: Sequence[Any | None], outputs: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
         """Return the root and its tangent: with f(x, p) = 0, it solves df/dx dx = -df/dp dp."""
-        graph, tree, count = self.equations.graph, self.equations.tree, self.equations.count
+        graph, tree, count = without_effects(self.equations.graph), self.equations.tree, self.equations.count
         width = len(operands) - self.captured
         params, tangents = operands[:width], tangents[:width]
         (tangent_solve,) = self.captures.renewed(operands[width:])
@@ -267,7 +267,7 @@ class _Solver:
         """Return the equations as a linear map; raise ArgumentError if they are not linear."""
         builder = _builder()
         _, derivative = linearize_transpose.linearise(
-            builder, self.equations.graph, [*zeros, *params], range(self.equations.count)
+            builder, without_effects(self.equations.graph), [*zeros, *params], range(self.equations.count)
         )
         require_linear(builder, self.name, zeros, derivative)
         return derivative
@@ -297,7 +297,7 @@ class _SolveRule(CustomRule):
         self, arguments: Sequence[Any], tangents: Sequence[Any | None], outputs: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
         """Return the solution and its tangent: with A x = b, it solves A dx = db - dA x."""
-        count, graph = self.width, self.solver.equations.graph
+        count, graph = self.width, without_effects(self.solver.equations.graph)
         solver, params = self._renewed(arguments[count:])
         xs, right, directions = outputs[:count], [*tangents[:count]], tangents[count : count + len(params)]
         if any(t is not None for t in directions):

@@ -217,6 +217,11 @@ BATCHES = {
     "vmap of hessian": lambda f: anyshape.vmap(anyshape.hessian(f)),
     "hessian of vmap": lambda f: anyshape.hessian(lambda x, tag: anyshape.vmap(f)(x, tag).sum()),
     "jvp of vmap": lambda f: lambda x, tag: anyshape.jvp(lambda x: anyshape.vmap(f)(x, tag), (x,), (x,)),
+    "map": lambda f: anyshape.jit(lambda x, tag: anyshape.map(lambda args: f(*args), (x, tag))),
+    "in a batch": lambda f: lambda x, tag: anyshape.vmap(anyshape.vmap(f))(x[None], tag[None]),
+    "grad in a batch": lambda f: (
+        lambda x, tag: anyshape.vmap(anyshape.grad(lambda x, tag: anyshape.vmap(f)(x, tag).sum()))(x[None], tag[None])
+    ),
 }
 
 
