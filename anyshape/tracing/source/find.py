@@ -18,11 +18,12 @@ from typing import Any
 from anyshape.support.true_types import has_type
 from anyshape.tracing.source.rebuild import FILE, Found, Function, code_of, compile_quietly, constants, nested
 
+CHANGED = "its file has changed since it was imported"
 _KNOWN: dict[Any, Found | str] = {}  # single operations only, so threads need no lock
 _MOST = 128
 _FUTURE = functools.reduce(int.__or__, [getattr(__future__, n).compiler_flag for n in __future__.all_feature_names])
 _FUTURE &= ~inspect.CO_NESTED  # the flag of a feature that all have
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
+_UNREADABLE = (SyntaxError, ValueError, OverflowError)
 _IMPORTERS = {"_frozen_importlib", "_frozen_importlib_external", "importlib._bootstrap_external", "zipimport"}
 _DEFINED = (type, types.FunctionType, types.BuiltinFunctionType)
 _ATTEMPTS = 2  # at the end of a statement
@@ -40,10 +41,17 @@ _COMPARED = (
 def syntax_of(code: types.CodeType, module_globals: Mapping[str, Any] | None) -> Found | str:
     """Return the syntax of a function by its code, or why it cannot be had, as users would say it of the function."""
     key = code, code.co_qualname, code.co_filename, code.co_linetable  # equal code objects may differ in these
-    if (known := _KNOWN.get(key)) is None:
-        if len(_KNOWN) >= _MOST:
-            _KNOWN.clear()
-        known = _KNOWN[key] = _unread(code) or _search(code, dict(module_globals or {}))
+    try:
+        known = _KNOWN.get(key)
+    except TypeError:  # not hashable: no compiler made it
+        return CHANGED
+    try:
+        known = known or _unread(code) or _search(code, dict(module_globals or {}))
+    except (RecursionError, MemoryError):
+        return "too deeply nested to be read"
+    if len(_KNOWN) >= _MOST:
+        _KNOWN.clear()
+    _KNOWN[key] = known
     return known
 
 
@@ -68,9 +76,8 @@ def _search(code: types.CodeType, module_globals: dict[str, Any]) -> Found | str
     if not lines:
         is_text = file.startswith("<") and not file.startswith(("<frozen", "<stdin"))
         return "made by exec or -c, without source" if is_text else "no source"
-    if type(loader).__module__ not in {*_IMPORTERS, "builtins"}:
-        return f"its file has changed since it was imported, or {type(loader).__name__} changed its code"
-    return "its file has changed since it was imported"
+    is_known = type(loader).__module__ in {*_IMPORTERS, "builtins"}
+    return CHANGED if is_known else f"{CHANGED}, or {type(loader).__name__} changed its code"
 
 
 # -- lines to trees ---------------------------------------------------------------------------------------------------
@@ -89,8 +96,7 @@ def _in_lines(code: types.CodeType, lines: list[str], module_globals: dict[str, 
             if (result := _in_trees(code, trees, class_name, flags, imported)) is not None:
                 return result
         break
-    text = "".join(lines).replace("\r\n", "\n").replace("\r", "\n")
-    if (trees := _trees_of_file(text, flags, hook)) is None:
+    if (trees := _trees_of_file("".join(lines), flags, hook)) is None:
         return None
     return _in_trees(code, trees, None, flags, _imported(trees[1]))
 

@@ -55,10 +55,10 @@ def _in_scopes(source: Found, names: Sequence[str]) -> tuple[ast.Module, int]:
     """Return a module with a function in its scopes, and the number of these scopes."""
     node, class_name = source.node, source.class_name
     lines = []
-    if free := [n for n in names if n != "__class__" or class_name is None]:
-        defined = class_name or getattr(node, "name", free[0])
-        is_global = defined not in free  # what is defined there is a name of the module then
-        lines = [f"def outer({', '.join(free)}):" + f"\n global {defined}" * is_global]
+    if names:
+        defined = class_name or getattr(node, "name", names[0])
+        is_global = defined not in names  # what is defined there is a name of the module then
+        lines = [f"def outer({', '.join(names)}):" + f"\n global {defined}" * is_global]
     if class_name is not None:
         lines.append(" " * len(lines) + f"class {class_name}:")
     scope: Any = ast.parse("\n".join([*lines, " " * len(lines) + "pass"]))

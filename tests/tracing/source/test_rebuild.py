@@ -175,7 +175,7 @@ def test_names_of_functions_inside():
             def get(self):
                 return x
 
-        return inner, inner(), Local.get
+        return inner, inner(), Local, Local.get
 
     before = [g.__qualname__ for g in f(1)]
     assert [g.__qualname__ for g in rebuilt(f)(1)] == before
