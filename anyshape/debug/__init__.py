@@ -11,6 +11,7 @@ from typing import Any
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.user_stack import user_line
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing import pytrees
 from anyshape.tracing.effects import Text, call, show
 
@@ -74,10 +75,21 @@ def breakpoint(*args: Any, **kwargs: Any) -> None:
     >>> sys.breakpointhook = sys.__breakpointhook__
     """
     where = user_line()
-    file, line = ("<anyshape breakpoint>", 1) if where is None else (where.file, where.line)
-    code = compile("\n" * (line - 1) + "_anyshape_hook()", file, "exec")
+    call(
+        _Stop("<anyshape breakpoint>", 1) if where is None else _Stop(where.file, where.line),
+        "breakpoint",
+        args,
+        kwargs,
+    )
 
-    def open_debugger(*values: Any, **named: Any) -> None:
-        exec(code, {"args": values, **named, "_anyshape_hook": sys.breakpointhook})
 
-    call(open_debugger, "breakpoint", args, kwargs)
+@dataclass(frozen=True)
+class _Stop:
+    """Call of the debugger from a frame at a line of the user, with values as variables."""
+
+    file: str
+    line: int
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        code = compile("\n" * (self.line - 1) + "_anyshape_hook()", self.file, "exec")
+        exec(code, {"args": args, **kwargs, "_anyshape_hook": sys.breakpointhook})

@@ -15,6 +15,8 @@ from anyshape.graph.ir.builder import Traced, active
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.promotion import asarray, is_weak
 from anyshape.ops import control as cb
+from anyshape.support.freezing import Identity
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
 
@@ -162,18 +164,28 @@ def _stream(file: Any) -> str | None:
     return next((name for name in cb.STREAMS if file is getattr(sys, name)), None)
 
 
+@dataclass(frozen=True)
+class _Call:
+    """Function of the values that are known late, at these positions among the leaves of its arguments."""
+
+    function: Callable[..., Any]
+    arguments: Any
+    late: tuple[int, ...]
+    leaves: tuple[Identity, ...]
+
+    def __call__(self, *values: Any) -> None:
+        filled = [leaf.value for leaf in self.leaves]
+        for i, x in zip(self.late, values, strict=True):
+            filled[i] = x
+        args, kwargs = pytrees.unflatten(self.arguments, filled)
+        self.function(*args, **kwargs)
+
+
 def call(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> None:
     """Call a function with the values of trees each time that the program gets here."""
     leaves, tree = pytrees.flatten((args, kwargs))
-    late = [i for i, x in enumerate(leaves) if _is_known_late(x) or has_type(x, np.ndarray)]
+    late = tuple([i for i, x in enumerate(leaves) if _is_known_late(x) or has_type(x, np.ndarray)])
     columns = [_seen(leaves[i]) for i in late]
-    others = [None if i in late else x for i, x in enumerate(leaves)]
-
-    def filled_in(*values: Any) -> None:
-        filled = [*others]
-        for i, x in zip(late, values, strict=True):
-            filled[i] = x
-        own, named = pytrees.unflatten(tree, filled)
-        function(*own, **named)
-
-    cb.effect(cb.Callback(filled_in, name), *[x for x, _ in columns], forms=[form for _, form in columns])
+    others = tuple([Identity(None if i in late else x) for i, x in enumerate(leaves)])
+    action = cb.Callback(_Call(function, tree, late, others), name)
+    cb.effect(action, *[x for x, _ in columns], forms=[form for _, form in columns])

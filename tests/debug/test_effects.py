@@ -4,6 +4,7 @@ import collections
 import io
 import operator
 import pickle
+import subprocess
 import sys
 
 import numpy as np
@@ -113,6 +114,11 @@ def test_a_function_with_a_rule_prints_once_and_its_rule_where_it_is_applied(tra
         return square(*primals), 2 * primals[0] * tangents[0]
 
     assert text_of(transform(lambda x: square(x) + 1), 2.0) == "square of 2.0\n"
+
+
+def test_a_scan_of_a_known_function_is_computed_as_it_is_written_where_it_prints():
+    f = jit(lambda x: anyshape.associative_scan(lambda a, b: (debug.print("{} {}", a, b), a + b)[1], x))
+    assert text_of(f, np.arange(3.0)) == "[0.] [1.]\n[1.] [2.]\n"
 
 
 def test_the_derivative_of_a_root_does_not_print_its_equation():
@@ -263,6 +269,39 @@ def test_a_debugger_sees_the_line_and_the_values(monkeypatch):
     assert [(x, args) for _, _, x, args in seen] == [(x, (x + 1,)) for x in X]
     assert {file for file, *_ in seen} == {__file__} and len({line for _, line, *_ in seen}) == 1
     assert line is None or seen[0][1] >= line - 1
+
+
+SESSION = """
+import numpy as np
+from anyshape import debug, jit
+
+@jit
+def f(x):
+    y = x * 2
+    debug.breakpoint(y=y)
+    return y
+
+print(f(np.ones(2)))
+"""
+
+
+def test_pdb_stops_at_the_line_with_the_values(tmp_path):
+    (tmp_path / "session.py").write_text(SESSION)
+    command = [sys.executable, tmp_path / "session.py"]
+    done = subprocess.run(command, input="p y\nc\n", capture_output=True, text=True, check=True, timeout=60)
+    assert "session.py(8)" in done.stdout and "debug.breakpoint(y=y)" in done.stdout
+    assert "array([2., 2.])" in done.stdout and done.stdout.endswith("[2. 2.]\n")
+
+
+def test_two_traces_that_act_alike_are_equal():
+    def f(x):
+        debug.callback(print, x, k="text")
+        debug.breakpoint(x)
+        debug.print("{}", x)
+        return x
+
+    first, second = (anyshape.trace(f)(ShapeDtypeStruct("n")).graph for _ in range(2))
+    assert first == second
 
 
 # -- files ---------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, CarryMismatchError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import active, last_draw, user_line
-from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.graph import Graph, has_effects
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import Condition, Verdict, at_least, equal
 from anyshape.graph.prover.scope import SymbolicSize
@@ -63,7 +63,9 @@ def associative_scan(fn: Function, elems: Any, reverse: bool = False, axis: int 
         return _scan_plainly(fn, elems, reverse, axis, loop) if isinstance(loop, Exception) else loop
     pairs, backwards = _Pairs(fn, elems, axis), _flag(reverse)
     graph, further = pairs.graph()
-    results = cumulative_functions.cumulative(graph, pairs.elements, further, pairs.axis, reverse=backwards)
+    results = None
+    if not has_effects(graph):
+        results = cumulative_functions.cumulative(graph, pairs.elements, further, pairs.axis, reverse=backwards)
     if results is None:
         rows = [mv.rev(x, (0,)) for x in pairs.rows] if backwards else pairs.rows
         ends = _prefixes(pairs, rows)
