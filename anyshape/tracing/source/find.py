@@ -7,6 +7,7 @@ What becomes of trees, this module must not know.
 import __future__
 
 import ast
+import copy
 import functools
 import inspect
 import linecache
@@ -84,8 +85,8 @@ def _search(code: types.CodeType, module_globals: dict[str, Any]) -> Found | str
 
 
 def _in_lines(code: types.CodeType, lines: list[str], module_globals: dict[str, Any], loader: Any) -> Found | None:
-    """Return the function from its own lines, else from the tree of the whole file."""
-    flags = code.co_flags & _FUTURE
+    """Return the function from its own lines, else from the tree of the whole file, else from other lines of it."""
+    flags, line = code.co_flags & _FUTURE, code.co_firstlineno
     hook = loader if type(loader).__module__ == "_pytest.assertion.rewrite" and _has_rewritten_asserts(code) else None
     for text in _blocks(code, lines):
         if (trees := _trees(text, flags, hook)) is None:
@@ -93,12 +94,18 @@ def _in_lines(code: types.CodeType, lines: list[str], module_globals: dict[str, 
         class_name = _class_of(code.co_qualname)
         # a notebook and Python's prompt compile statement by statement: none sees the imports of the others
         for imported in (_probably_imported(code, module_globals), frozenset()):
-            if (result := _in_trees(code, trees, class_name, flags, imported)) is not None:
+            if (result := _in_trees(code, trees, class_name, flags, imported, line)) is not None:
                 return result
         break
     if (trees := _trees_of_file("".join(lines), flags, hook)) is None:
         return None
-    return _in_trees(code, trees, None, flags, _imported(trees[1]))
+    imported = _imported(trees[1])
+    if (result := _in_trees(code, trees, None, flags, imported, line)) is not None:
+        return result
+    if (result := _in_trees(code, trees, None, flags, imported, None)) is None:
+        return None
+    node = copy.deepcopy(result.node)  # edits above have moved it: the code that runs has other lines
+    return result._replace(node=ast.increment_lineno(node, line - _first_line(node, line)))
 
 
 def _probably_imported(code: types.CodeType, module_globals: dict[str, Any]) -> frozenset[str]:
@@ -195,40 +202,48 @@ def _in_trees(
     class_name: str | None,
     flags: int,
     imported: frozenset[str],
+    line: int | None,
 ) -> Found | None:
-    """Return the function of a tree that gives the code. `class_name` is the class around the tree."""
+    """Return the function that gives the code in a tree, which is in the class `class_name`, and begins in a line.
+
+    Without a line it may be anywhere, with the same lines and columns but for its first line.
+    """
     tree, rewritten = trees
-    twins = {(n.lineno, n.col_offset): n for n, _ in _functions(rewritten, code.co_firstlineno, class_name)}
+    changed = () if rewritten is tree else _functions(rewritten, line, class_name)
+    twins = {(n.lineno, n.col_offset): n for n, _ in changed}
+    tables = [part.co_linetable for part in nested(code)]
     result = None
-    for node, name in _functions(tree, code.co_firstlineno, class_name):
+    for node, name in _functions(tree, line, class_name):
+        if getattr(node, "name", "<lambda>") != code.co_name:
+            continue
         twin = twins.get((node.lineno, node.col_offset), node)
         try:
             again = code_of(Found(twin, name, flags, imported), code.co_freevars)
         except _UNREADABLE:
             continue
         if _same(again, code):
-            result = Found(node, name, flags, imported)
-            if again.co_linetable == code.co_linetable:
-                break  # one of several equal functions in a line: by its columns
+            if [part.co_linetable for part in nested(again)] == tables:
+                return Found(node, name, flags, imported)  # one of several equal ones in a line: by its columns
+            result = result if line is None else Found(node, name, flags, imported)
     return result
 
 
-def _functions(tree: ast.AST, line: int, class_name: str | None) -> Iterator[tuple[Function, str | None]]:
-    """Yield the functions that begin in a line, each with the class around it."""
+def _functions(tree: ast.AST, line: int | None, class_name: str | None) -> Iterator[tuple[Function, str | None]]:
+    """Yield the functions that begin in a line, or all, each with the class around it."""
     stack = [(tree, class_name)]
     while stack:
         node, name = stack.pop()
-        if isinstance(node, (ast.FunctionDef, ast.Lambda)) and _first_line(node, line) == line:
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)) and line in (None, _first_line(node, line)):
             yield node, name
         inside = node.body if isinstance(node, ast.ClassDef) else ()
         stack += [
             (child, node.name if isinstance(node, ast.ClassDef) and child in inside else name)
             for child in ast.iter_child_nodes(node)
-            if _first_line(child, line) <= line <= (getattr(child, "end_lineno", None) or line)
+            if line is None or _first_line(child, line) <= line <= (getattr(child, "end_lineno", None) or line)
         ]
 
 
-def _first_line(node: ast.AST, default: int) -> int:
+def _first_line(node: ast.AST, default: Any) -> int:
     decorators = getattr(node, "decorator_list", None)
     return getattr(decorators[0] if decorators else node, "lineno", default)
 
