@@ -17,6 +17,7 @@ import textwrap
 import threading
 import types
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy.lib._function_base_impl
@@ -221,8 +222,17 @@ def test_nested_functions(module):
             return late
         late = 1
         return Local.method, g
+
+    async def around(a):
+        def h(x):
+            return x + a
+        return h
     """)
-    for f in m.outer(1):
+    try:
+        m.around(1).send(None)
+    except StopIteration as end:
+        inner = end.value
+    for f in (*m.outer(1), inner):
         assert syntax(f).node.name == f.__name__
 
 
@@ -398,6 +408,15 @@ def test_doctests():
     report = io.StringIO()
     results = doctest.DocTestRunner().run(test, out=report.write)
     assert results.failed == 0 and results.attempted == 3, report.getvalue()
+
+
+def test_modules_in_archives(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        archive.writestr("packed_module.py", "import math\ndef f(x):\n    return math.sin(x)\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "packed.zip"))
+    importlib.invalidate_caches()
+    assert text(importlib.import_module("packed_module").f).endswith("return math.sin(x)")
+    del sys.modules["packed_module"]
 
 
 def test_files_that_are_not_there(module, tmp_path):
