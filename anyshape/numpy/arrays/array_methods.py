@@ -3,6 +3,7 @@
 Compare traced arrays with what is not a number: None, text, other objects. NumPy finds them unequal, elementwise.
 """
 
+import operator
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias
 
@@ -17,7 +18,7 @@ from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.prover.user_stack import user_frame
 from anyshape.graph.shapes.array_type import broadcast_sizes
 from anyshape.numpy.indexing import getitem
-from anyshape.numpy.operands.promotion import NUMERIC, cast_operand, is_traced, is_weak, sizes
+from anyshape.numpy.operands.promotion import NUMERIC, cast_operand, dtype_of, is_traced, is_weak, sizes
 from anyshape.numpy.operands.python_ints import are_python_ints, of_python_ints
 from anyshape.numpy.serve import FUNCTIONS
 from anyshape.numpy.sizes.size_operands import check_divisor
@@ -69,7 +70,26 @@ def _without_numbers(name: str, x, other):
     if has_type(other, _NO_OPERANDS) or (name in _COMPARISONS and is_foreign(other)):
         _refuse_operand(name, other)
         return NotImplemented if x.weak else compared(name, x, other)
-    return None
+    return _with_sequence(name, x, other)
+
+
+def _with_sequence(name: str, x, other):
+    """Return what an operator gives for a scalar and a list, None where NumPy takes the list for an array.
+
+    An integer repeats the list, so Python decides on it. A number of Python has no other operator with a list.
+    """
+    if x.is_array or not has_type(other, (list, tuple)) or not (x.weak or name == "multiply"):
+        return None
+    if name != "multiply":
+        return NotImplemented
+    if x.dtype.kind not in ("biu" if x.weak else "iu"):
+        raise TypeError(f"can't multiply sequence by non-int of type '{class_name(x)}'")
+    return other * operator.index(x)
+
+
+def class_name(x: Any) -> str:
+    """Return the name that Python's errors give the class of a value: of a number, of a scalar or of an array."""
+    return "numpy.ndarray" if x.is_array else dtype_of(x).__name__ if x.weak else f"numpy.{dtype_of(x).type.__name__}"
 
 
 def _refuse_operand(name: str, other) -> None:
@@ -101,6 +121,8 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
         if has_type(other, _NO_OPERANDS):
             _refuse_operand(name, other)
             return NotImplemented
+        if (result_with := _with_sequence(name, self, other)) is not None:
+            return result_with
         result = compute(other, self)
         if self.exact is not None and name == "divide":
             return result.with_exact(exactly(name, other, self.exact))

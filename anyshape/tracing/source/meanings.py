@@ -11,6 +11,7 @@ import builtins
 import cmath
 import functools
 import math
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -40,6 +41,11 @@ _BUILTINS: dict[str, Function] = {
     "min": python_numbers.smallest,
     "round": python_numbers.rounded,
     "sum": python_numbers.total,
+}
+_CALLING: dict[Any, Function] = {  # what calls its first argument
+    filter: lambda function, *args: filter(meaning(function), *args),
+    functools.reduce: lambda function, *args: functools.reduce(meaning(function), *args),
+    map: lambda function, *args: map(meaning(function), *args),
 }
 _ROWS: dict[int, tuple[Any, Function]] = {}  # by the id of a function: the function itself, and what stands for it
 
@@ -100,7 +106,10 @@ def _remembered(function: Any, stands: Any) -> Any:
 def _by_module(function: Any) -> Any:
     """Return what stands for a function or a class, by the package that it says it was made in."""
     home = function.__module__
-    find = _BY_PACKAGE.get(home.partition(".")[0]) if type(home) is str else None
+    try:
+        find = _BY_MODULE[home]
+    except KeyError:
+        find = _BY_MODULE[home] = _BY_PACKAGE.get(str(home).partition(".")[0])
     return function if find is None else find(function)
 
 
@@ -112,33 +121,35 @@ def _in_table(module: types.ModuleType, table: dict[str, Function]) -> Callable[
         if getattr(module, name, None) is not function:
             return function
         ours = table.get(name)
-        return _remembered(function, function if ours is None else _for_traced(function, ours))
+        stands = function if ours is None else _for_traced(function, ours)
+        return _remembered(function, _CALLING.get(function, stands))
 
     return find
 
 
 def _of_numpy(function: Any) -> Any:
     """Return what stands for a function or a class of NumPy."""
-    if isinstance(function, type) and issubclass(function, np.generic):
-        return _remembered(function, _for_traced(function, functools.partial(_typed, function)))
-    ours = public_for(function)
-    if ours is None:
-        return function
-    return _remembered(function, ours if isinstance(ours, type) else _makes_arrays(ours))
+    if isinstance(function, type) and issubclass(function, (np.number, np.bool_)):
+        return _remembered(function, _for_traced(function, functools.partial(python_numbers.as_numpy, function)))
+    ours = np_ndarray if function is np.ndarray else public_for(function)
+    if ours is not None:
+        return _remembered(function, ours if isinstance(ours, type) else _makes_arrays(ours))
+    home = sys.modules.get(getattr(function, "__module__", ""))
+    is_public = getattr(home, function.__name__, None) is function
+    return _remembered(function, function) if is_public else function
 
 
-def _typed(kind: type, x: Any = 0, /) -> Any:
-    """Return `np.float64(x)`: a scalar, or an array of a dtype."""
-    x = x if isinstance(x, Traced) else as_traced(x)
-    if x.dtype.kind == "c" and not x.ndim and np.dtype(kind).kind in "iuf":
-        return kind(1j) if x.weak else x.astype(kind)
-    return x.astype(kind).as_scalar() if x.ndim == 0 else x.astype(kind)
+def np_ndarray(*args: Any, **kwargs: Any) -> Any:
+    """Return an array by the constructor of the class, which a trace can write to."""
+    return load("anyshape.numpy").ndarray(*args, **kwargs)
 
 
 def _of_scipy(function: Any) -> Any:
     """Return what stands for a function of SciPy."""
     ours = own_of(_SERVED_MODULES, function.__module__, function)
-    return function if ours is None else _remembered(function, ours)
+    if ours is None:
+        return function
+    return _remembered(function, ours if isinstance(ours, type) else _makes_arrays(ours))
 
 
 # public modules of SciPy, with ours; those inside of others come first by their longer names
@@ -152,16 +163,25 @@ _SERVED_MODULES = {
 
 
 def _of_object(owner: Any) -> Any:
-    """Return what stands for an object of SciPy: a distribution, also one with its parameters."""
-    kind = type(owner)
-    if not str(kind.__module__).startswith("scipy.stats."):
+    """Return what stands for an object that is called: a function or distribution of SciPy, or a class of its."""
+    if not isinstance(owner, type) and not str(type(owner).__module__).startswith(_LIBRARIES):
         return owner
-    is_frozen = hasattr(owner, "dist")
-    name = getattr(owner.dist if is_frozen else owner, "name", "")
-    ours = getattr(load("anyshape.scipy.stats"), name, None) if type(name) is str else None
-    if is_frozen:
-        return owner if ours is None else ours(*owner.args, **owner.kwds)
-    return ours if ours is not None and getattr(scipy_stats, name, None) is owner else owner
+    ours = own_of(_SERVED_MODULES, str(getattr(owner, "__module__", "")), owner) or _distribution(owner)
+    return owner if ours is None else _for_traced(owner, ours)
+
+
+_LIBRARIES = ("scipy.", "uarray")
+
+
+def _distribution(owner: Any) -> Any:
+    """Return what stands for a distribution of SciPy, also for one with its parameters; None for other objects."""
+    if not str(type(owner).__module__).startswith("scipy.stats."):
+        return None
+    if hasattr(owner, "dist"):
+        family = getattr(load("anyshape.scipy.stats"), owner.dist.name, None)
+        return family and family(*owner.args, **owner.kwds)
+    name = getattr(owner, "name", None) or type(owner).__name__.removesuffix("_gen")
+    return getattr(load("anyshape.scipy.stats"), name) if getattr(scipy_stats, name, None) is owner else None
 
 
 def _of_method(method: types.MethodType) -> Any:
@@ -174,9 +194,12 @@ def _of_method(method: types.MethodType) -> Any:
 
 
 def _of_owner(owner: Any, method: Any) -> Any:
-    """Return the method of what stands for its owner; the method itself if nothing does."""
-    ours = _by_module(owner) if type(owner) is type else _of_object(owner)
-    return method if ours is owner else getattr(ours, method.__name__, method)
+    """Return the method of what stands for its owner, a class or a distribution; the method itself if nothing does."""
+    if type(owner) is type:
+        ours = _by_module(owner)
+        return method if ours is owner else getattr(ours, method.__name__, method)
+    ours = _distribution(owner)
+    return method if ours is None else _for_traced(method, getattr(ours, method.__name__, method))
 
 
 def _called(ours: Function, owner: Any, method: Any, *args: Any) -> Any:
@@ -190,6 +213,8 @@ _TRACED_METHODS: dict[Any, Function] = {Array.item: python_numbers.item, Array.t
 def _of_builtin(function: Any) -> Any:
     """Return what stands for a function in C: one of a module, a method of a ufunc, or one of an array of NumPy."""
     owner = function.__self__
+    if type(owner) in _PLAIN:
+        return function
     if type(owner) is np.ndarray:
         return _of_array(owner, function.__name__, function)
     if type(owner) is np.ufunc:
@@ -211,6 +236,7 @@ def _of_array(array: np.ndarray, name: str, method: Any) -> Any:
     return served
 
 
+_PLAIN = (list, dict, str, tuple, set)  # whose methods mean themselves
 _WRITING = ("sort", "fill", "put", "partition", "resize", "setfield", "setflags", "byteswap", "itemset", "tolist")
 _BY_TYPE: dict[type, Callable[[Any], Any]] = {
     types.FunctionType: _by_module,
@@ -220,7 +246,9 @@ _BY_TYPE: dict[type, Callable[[Any], Any]] = {
     np.ufunc: _of_numpy,
     type(np.sum): _of_numpy,  # what dispatches by NumPy's protocol
 }
+_BY_MODULE: dict[Any, Callable[[Any], Any] | None] = {}  # by the name of a module that was met
 _BY_PACKAGE: dict[str, Callable[[Any], Any]] = {
+    "_functools": _in_table(functools, {}),
     "builtins": _in_table(builtins, _BUILTINS),
     "math": _in_table(math, mathematics.MATH),
     "cmath": _in_table(cmath, mathematics.CMATH),

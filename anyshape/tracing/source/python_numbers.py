@@ -14,15 +14,15 @@ import numpy as np
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.numpy.arrays.array_methods import alone, weakly
-from anyshape.numpy.operands.promotion import cast_operand, resolve_size
+from anyshape.numpy.arrays.array_methods import alone, class_name, weakly
+from anyshape.numpy.operands.promotion import as_traced, cast_operand, resolve_size
 from anyshape.numpy.serve import FUNCTIONS
 from anyshape.numpy.sizes.size_quotient import Quotient
 from anyshape.numpy.sizes.symdim import SymDim, max_dim, min_dim, symdim
 from anyshape.ops.control import check
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import float_of_size
-from anyshape.ops.elementwise import make_complex
+from anyshape.ops.elementwise import make_complex, narrow
 from anyshape.support.packages import python_values
 from anyshape.support.true_types import has_type
 
@@ -103,6 +103,19 @@ def as_complex(real: Any = 0.0, imag: Any = None, /) -> Any:
     return make_complex(*[cast_operand(part, _FLOAT) for part in parts]).as_weak()
 
 
+def as_numpy(kind: type, x: Any = 0, /) -> Any:
+    """Return a scalar of NumPy of a type, or an array of one with axes; a number of Python has to fit the type."""
+    if isinstance(x, SymbolicSize):
+        x = scalar(x, float)
+    x = x if isinstance(x, Traced) else as_traced(x)
+    dtype = np.dtype(kind)
+    if x.weak and x.dtype.kind == "c" and dtype.kind in "iuf":
+        return kind(1j)  # raises NumPy's own error
+    if x.weak and dtype.kind in "iu":
+        return narrow(cast_operand(as_int(x), _INT), dtype)
+    return x.astype(kind) if x.ndim else x.astype(kind).as_scalar()
+
+
 def _complex_part(x: Any) -> Any:
     x = scalar(x, complex) if isinstance(x, (Traced, SymbolicSize)) else complex(x)
     return cast_operand(x, _COMPLEX).as_weak()
@@ -111,7 +124,11 @@ def _complex_part(x: Any) -> Any:
 def rounded(number: Any, ndigits: Any = None) -> Any:
     """Return `round(x)`, an int, or NotImplemented with a number of digits."""
     x = number
-    if ndigits is not None or isinstance(x, SymbolicSize) or x.is_array or x.dtype.kind not in "biuf":
+    if isinstance(x, SymbolicSize):
+        return NotImplemented
+    if x.is_array or x.dtype.kind not in ("biuf" if x.weak else "iuf"):
+        raise TypeError(f"type {class_name(x)} doesn't define __round__ method")
+    if ndigits is not None:
         return NotImplemented
     if isinstance(x.exact, Quotient):
         return round(x.exact)
