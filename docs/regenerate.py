@@ -137,7 +137,7 @@ def printed():
 
 def output(code):
     """Run an example and return its output; times differ from run to run and are left out."""
-    user_stack._REGISTRIES.clear()  # each example is warned of its lines, which have the numbers of others
+    user_stack._TOLD.clear()  # each example is warned of its lines, which have the numbers of others
     linecache.cache["example.py"] = len(code), None, code.splitlines(True), "example.py"
     with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said), logging_as_it_was():
         exec(compile(code, "example.py", "exec"), {"__name__": "example"})

@@ -4,6 +4,10 @@ Each is built from data, which it keeps as attributes. The first line of a messa
 second what to do. docs/errors.md shows a message of each class.
 """
 
+from anyshape.errors.categories import (
+    AnyshapeWarning, ApproximateDerivativeWarning, CostlyProofWarning, FixedSizeWarning, FrozenValueWarning,
+    ManyPathsWarning, RetraceWarning, SettingWarning, StateWarning, UnrolledLoopWarning, UnwatchedStateWarning,
+)  # fmt: skip
 from anyshape.errors.messages import AnyshapeError
 from anyshape.errors.run_errors import (
     ChunkError, ClusterError, GradientCheckError, IllegalGraphError, MemoryLimitError, MetadataError,
@@ -23,17 +27,19 @@ from anyshape.errors.tracing_errors import (
 )  # fmt: skip
 
 __all__ = [
-    "AnyshapeError", "ArgumentError", "AxisError", "BranchMismatchError", "CarryMismatchError", "CheckError",
-    "ChunkError", "ClusterError", "ConcretizationError", "ContradictionError", "CustomRuleError", "DTypeError",
-    "DataDependentSizeError", "DecisionError", "DivisionCheckError", "FrozenDrawError", "GradientCheckError",
-    "IllegalGraphError", "InconclusiveDimensionError", "IndexRangeError", "InputSizeError", "LeakedTracerError",
-    "MatrixSizeError", "MemoryLimitError", "MetadataError", "MissingPackageError", "MissingRuleError",
-    "MutationError", "NegativeSizeError", "OverflowCheckError", "ProgramFileError", "RaggedBatchError", "RunError",
-    "RunFloatingPointError", "RunLinAlgError", "RunMemoryError", "RunOverflowError", "RunZeroDivisionError",
-    "ScopeMismatchError", "ShapeError", "SizeLimitError", "SizeMismatchError", "SizePathsError", "SpecError",
-    "SpecializationError", "SymbolicIterationError", "TransformSizeError", "UndeterminedSizeError",
-    "UnhashableError", "UnprovedClaimError", "UnsupportedDynamicShapeError", "UnsupportedFunctionError",
-    "ViewError", "ZeroDivisorError",
+    "AnyshapeError", "AnyshapeWarning", "ApproximateDerivativeWarning", "ArgumentError", "AxisError",
+    "BranchMismatchError", "CarryMismatchError", "CheckError", "ChunkError", "ClusterError", "ConcretizationError",
+    "ContradictionError", "CostlyProofWarning", "CustomRuleError", "DTypeError", "DataDependentSizeError",
+    "DecisionError", "DivisionCheckError", "FixedSizeWarning", "FrozenDrawError", "FrozenValueWarning",
+    "GradientCheckError", "IllegalGraphError", "InconclusiveDimensionError", "IndexRangeError", "InputSizeError",
+    "LeakedTracerError", "ManyPathsWarning", "MatrixSizeError", "MemoryLimitError", "MetadataError",
+    "MissingPackageError", "MissingRuleError", "MutationError", "NegativeSizeError", "OverflowCheckError",
+    "ProgramFileError", "RaggedBatchError", "RetraceWarning", "RunError", "RunFloatingPointError", "RunLinAlgError",
+    "RunMemoryError", "RunOverflowError", "RunZeroDivisionError", "ScopeMismatchError", "SettingWarning",
+    "ShapeError", "SizeLimitError", "SizeMismatchError", "SizePathsError", "SpecError", "SpecializationError",
+    "StateWarning", "SymbolicIterationError", "TransformSizeError", "UndeterminedSizeError", "UnhashableError",
+    "UnprovedClaimError", "UnrolledLoopWarning", "UnsupportedDynamicShapeError", "UnsupportedFunctionError",
+    "UnwatchedStateWarning", "ViewError", "ZeroDivisorError",
 ]  # fmt: skip
 
 

@@ -9,25 +9,23 @@ import collections
 import dis
 import functools
 import itertools
-import logging
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import optree
 
-from anyshape.errors import MutationError
+from anyshape.errors import MutationError, StateWarning
 from anyshape.errors.messages import expression_at, show_expression
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.constraints import SourceLine
-from anyshape.graph.prover.user_stack import calls_user_function
+from anyshape.graph.prover.user_stack import calls_user_function, tell
 from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import code_of, line_of
 from anyshape.tracing.pytrees import NAMESPACE, PYTHON_SCALARS, Setting, argument_path, named, parameter_names, wrapped
 
-_LOG = logging.getLogger("anyshape.trace")
 _CONTAINERS = (list, tuple, dict, collections.deque)
 _FORMS = {
     **dict.fromkeys(("STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR"), "{} = ..."),
@@ -59,10 +57,11 @@ def keeping(function: Callable[..., Any], names: Sequence[str] | None = None) ->
         for one, parts, argument in zip(each, before, (*args, *kwargs.values()), strict=True):
             if (change := _first_change(parts, functools.partial(_parts, *one))) is None:
                 continue
-            error = _error(function, change, parameter_names(function) if names is None else names)
+            error, where = _error(function, change, parameter_names(function) if names is None else names)
             if not _is_in(result, argument):
                 raise error
-            _LOG.warning("%s\n  use the result, which has the change", str(error).splitlines()[0])
+            first = str(error).splitlines()[0]
+            tell(f"{first}\n  use the result, which has the change", StateWarning, where)
         return result
 
     return checked
@@ -93,19 +92,21 @@ _SEEN = {
 }  # what is asked of a container, and what the caller sees of it
 
 
-def _error(function: Callable[..., Any], change: _Change, names: Sequence[str]) -> MutationError:
-    """Return the error for a change, with the line of the function that made it, if that can be told."""
+def _error(
+    function: Callable[..., Any], change: _Change, names: Sequence[str]
+) -> tuple[MutationError, SourceLine | None]:
+    """Return the error for a change, and the line of the function that made it, None if that cannot be told."""
     path, container = [named(text.partition(_UNNAMED)[0], names) for text in (change.path, change.container)]
     asked, problem = [text.format(path=path, container=container) for text in _SEEN[change.kind]]
+    where: SourceLine | None
     written = _line_of_change(function, path, container)
-    where: Any
     if written is not None:
         asked, where = written
     else:
         made = change.value.made_at() if isinstance(change.value, Traced) else None
         where = line_of(function) if made is None else SourceLine(made.file, made.line, made.function)
     advice = f"change a copy of {_root(path)}, and return it"
-    return MutationError(asked, f"the caller {problem}", advice, where)
+    return MutationError(asked, f"the caller {problem}", advice, where), where
 
 
 # -- changes -----------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ The values of a call are computed on demand, node by node as the naive evaluator
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
@@ -15,11 +14,12 @@ import numpy as np
 
 from anyshape.backend.interpreter import evaluate, evaluate_node
 from anyshape.backend.runtime.outcome import PathLeft, unmoved, with_unmoved_constants, without_effects
-from anyshape.errors import ConcretizationError
+from anyshape.errors import ConcretizationError, ManyPathsWarning
 from anyshape.errors.messages import line_text
 from anyshape.graph.ir.builder import Builder, Traced, active_builders, unhidden, user_line
 from anyshape.graph.ir.graph import Graph, Node, Value, decisions_of, draws
 from anyshape.graph.prover.constraints import SourceLine
+from anyshape.graph.prover.user_stack import tell
 from anyshape.ops.control import decide_op
 from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import size_value_op
@@ -27,9 +27,7 @@ from anyshape.ops.elementwise import convert_op
 from anyshape.support.lazy_dataclass import replace
 from anyshape.support.packages import looks
 
-_LOG = logging.getLogger("anyshape.trace")
 _MANY_IN_A_ROW = 8  # decisions on one line
-_NAMED: set[tuple[str, int]] = set()  # lines of loops that the log has named
 _MOST_WITHOUT_EXAMPLES = 64  # decisions of a batch of no examples, whose answer is False or 0
 _INSTEAD = "write the choice with np.where or anyshape.cond, and the loop with anyshape.while_loop"
 _BEFORE_DRAWS = "decide before the first draw in the function of vmap, or " + _INSTEAD
@@ -94,6 +92,7 @@ class Decisions:
         self.answers: dict[_Key, bool | int] = {}
         self.without_examples = self.in_a_row = 0
         self.line: tuple[str, int] | None = None
+        self.named: set[tuple[str, int]] = set()  # lines that the user was warned of
 
     def answer(self, x: Traced, asked: str) -> bool | int:
         """Return the value of a scalar in this call, and make the program check it."""
@@ -132,10 +131,10 @@ class Decisions:
         line = None if where is None else (where.file, where.line)
         self.in_a_row = self.in_a_row + 1 if line == self.line else 1
         self.line = line
-        if self.in_a_row == _MANY_IN_A_ROW and line is not None and line not in _NAMED:
-            _NAMED.add(line)
+        if self.in_a_row == _MANY_IN_A_ROW and line is not None and line not in self.named:
+            self.named.add(line)
             text, advice = next(texts for marks, texts in _REPEATED if _is_marked(where, marks))
-            _LOG.warning("%s: %s\n  %s", where, text, advice)
+            tell(f"{text}\n  {advice}", ManyPathsWarning, where)
 
     def _computed(self, x: Traced, asked: str, where: SourceLine | None) -> bool | int:
         try:

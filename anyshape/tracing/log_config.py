@@ -8,6 +8,8 @@ import logging
 import os
 import warnings
 
+from anyshape.errors import SettingWarning
+
 NAMES = ("trace", "guards", "shapes", "passes", "plan", "run", "progress")
 _HANDLER = "ANYSHAPE_LOGS"
 
@@ -17,7 +19,8 @@ def turn_on(text: str) -> list[str]:
     requested = {part.strip() for part in text.split(",")} - {""}
     if unknown := sorted(requested - {*NAMES, "all"}):
         known = ", ".join((*NAMES, "all"))
-        warnings.warn(f"ANYSHAPE_LOGS names {', '.join(map(repr, unknown))}; known are {known}", stacklevel=2)
+        text = f"ANYSHAPE_LOGS names {', '.join(map(repr, unknown))}; known are {known}"
+        warnings.warn(text, SettingWarning, stacklevel=2)
     names = [name for name in NAMES if not requested.isdisjoint((name, "all"))]
     for name in names:
         logging.getLogger(f"anyshape.{name}").setLevel(logging.DEBUG)

@@ -24,12 +24,19 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from anyshape.backend.runtime.outcome import PathLeft
-from anyshape.errors import AnyshapeError, ArgumentError, ConcretizationError, MutationError, SymbolicIterationError
+from anyshape.errors import (
+    AnyshapeError,
+    ArgumentError,
+    ConcretizationError,
+    CostlyProofWarning,
+    MutationError,
+    SymbolicIterationError,
+)
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, home, user_line
 from anyshape.graph.ir.graph import Graph, Value, decisions_of, drawing, is_generator
 from anyshape.graph.prover.constraints import RELATIONS, Claim, SizeNames, SourceLine
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.prover.user_stack import calls_traced_function, is_user_frame
+from anyshape.graph.prover.user_stack import calls_traced_function, is_user_frame, tell
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, size_names
 from anyshape.graph.sizes import expr
@@ -453,7 +460,7 @@ def trace_in(
     _LOG.debug("%s: traced %d nodes in %.1f ms", name, len(graph.nodes), 1e3 * (perf_counter() - started))
     costly = builder.scope.costly_proofs((thread_time() - worked) / (perf_counter() - started))
     if costly is not None:
-        _LOG.warning("%s: %s", name, costly)
+        tell(f"{name}: {costly}", CostlyProofWarning, user_line())
     paths = tuple(leaves.paths)
     return Trace(graph, leaves.tree, out_tree, paths, labels, leaves.order, tuple(written), same, raised=raised)
 

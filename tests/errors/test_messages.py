@@ -6,6 +6,7 @@ import inspect
 import pickle
 import queue
 import traceback
+import warnings
 
 import numpy as np
 import pytest
@@ -783,7 +784,7 @@ INSTANCES = [
 CLASSES = [
     c
     for c in vars(errors).values()
-    if inspect.isclass(c) and issubclass(c, Exception) and c.__module__ == errors.__name__
+    if inspect.isclass(c) and issubclass(c, errors.AnyshapeError) and c.__module__ == errors.__name__
 ]
 
 
@@ -837,15 +838,24 @@ def test_a_wrong_argument_inside_a_trace_has_its_line(function):
     assert outside.where is None
 
 
-def test_a_size_that_python_asks_for_is_reported_once_per_line(caplog):
+def test_a_size_that_python_asks_for_is_reported_once_per_line():
     filled = anyshape.jit(lambda x: np.zeros(x.shape[0]) + x)
-    with caplog.at_level("WARNING", logger="anyshape.guards"):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
         for n in (3, 4, 3, 5):
             np.testing.assert_array_equal(filled(np.ones(n)), np.ones(n))
     assert filled.cache_info().traces == 3
-    messages = [r.getMessage() for r in caplog.records]
-    assert len(messages) == 1
-    assert "test_messages.py" in messages[0] and "x.shape[0]" in messages[0] and "import anyshape.numpy" in messages[0]
+    ((text, file),) = [(str(w.message), w.filename) for w in caught]
+    assert file == __file__ and "x.shape[0]" in text and "import anyshape.numpy" in text
+
+
+def test_a_line_that_asks_for_the_sizes_of_many_arrays_is_reported_once():
+    def total(p, data):
+        return sum(p * v for row in data for v in row)
+
+    with pytest.warns(errors.FixedSizeWarning) as caught:
+        anyshape.grad(total)(1.0, [np.ones(n) for n in range(2, 9)])
+    assert len(caught) == 1
 
 
 NO_INTS = [

@@ -40,6 +40,12 @@ def test_every_error_has_its_place_in_the_page(name):
         assert f"## `{name}`" in text and f"<!-- printed: {name} -->" in text
 
 
+def test_every_warning_has_a_row():
+    text = (DOCS / "errors.md").read_text()
+    kinds = [n for n, c in vars(errors).items() if inspect.isclass(c) and issubclass(c, errors.AnyshapeWarning)]
+    assert len(kinds) > 8 and [n for n in kinds if f"| `{n}` |" not in text] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_lead_somewhere(page):
     prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)

@@ -204,10 +204,11 @@ def test_all_pages_name_the_same_oldest_numpy():
 
 
 @pytest.mark.parametrize("name", anyshape.errors.__all__)
-def test_errors_derive_from_one_base_and_are_documented(name):
+def test_errors_and_warnings_derive_from_one_base_and_are_documented(name):
     """tests/project/test_docs.py checks that the page on errors has each of them."""
     kind = getattr(anyshape.errors, name)
-    assert issubclass(kind, anyshape.errors.AnyshapeError) and kind.__module__ == anyshape.errors.__name__
+    bases = anyshape.errors.AnyshapeError, anyshape.errors.AnyshapeWarning
+    assert issubclass(kind, bases) and kind.__module__ == anyshape.errors.__name__
     assert len(inspect.getdoc(kind).split()) > 3
 
 

@@ -4,7 +4,6 @@ import dataclasses
 import enum
 import functools
 import io
-import logging
 import pickle
 from dataclasses import dataclass, field
 
@@ -14,7 +13,7 @@ import pytest
 
 import anyshape
 from anyshape import ShapeDtypeStruct, grad, jit, jvp, vjp, vmap
-from anyshape.errors import AnyshapeError, ArgumentError
+from anyshape.errors import AnyshapeError, ArgumentError, RetraceWarning
 
 
 @dataclass
@@ -232,12 +231,11 @@ def test_a_function_made_while_tracing_is_no_result():
 
 
 @pytest.mark.parametrize(("wrap", "shown"), [(lambda f: {"f": f, "k": 1.0}, "c['f']")])
-def test_a_function_made_anew_at_each_call_is_said_once(wrap, shown, caplog):
+def test_a_function_made_anew_at_each_call_is_said_once(wrap, shown, recwarn):
     f = jit(lambda c, x: c["f"](x) * c["k"])
-    with caplog.at_level(logging.WARNING, "anyshape"):
-        for _ in range(5):
-            f(wrap(lambda x: x + 1), 1.0)
-    assert [record.message for record in caplog.records if "is created at each call" in record.message] == [
+    for _ in range(5):
+        f(wrap(lambda x: x + 1), 1.0)
+    assert [str(w.message) for w in recwarn if w.category is RetraceWarning and w.filename == __file__] == [
         f"<lambda>: the function {shown} is created at each call, "
         "and each one is traced: define it once, outside of the loop"
     ]

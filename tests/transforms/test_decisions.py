@@ -4,6 +4,7 @@ import itertools
 import logging
 import math
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -372,33 +373,35 @@ def test_a_function_called_back_before_a_decision():
     assert [float(run(v)) for v in (1.0, -3.0, 1.0, -3.0)] == [1.0, 3.0, 1.0, 3.0]
 
 
-def test_a_bound_on_paths(caplog):
+def test_a_bound_on_paths(recwarn):
     before, anyshape.config.max_paths = anyshape.config.max_paths, 3
     try:
         run = jit(lambda x, k: x * k if int(k) % 2 else x.sum() + k)
-        with caplog.at_level(logging.WARNING, "anyshape.trace"):
-            for k in (0, 1, 2, 3, 4, 5, 1, 6, 3, 0):
-                np.testing.assert_array_equal(run(np.arange(3.0), k), np.arange(3.0) * k if k % 2 else 3.0 + k)
+        for k in (0, 1, 2, 3, 4, 5, 1, 6, 3, 0):
+            np.testing.assert_array_equal(run(np.arange(3.0), k), np.arange(3.0) * k if k % 2 else 3.0 + k)
         assert run.cache_info().entries == 3
-        assert sum("max_paths" in record.getMessage() for record in caplog.records) == 1
+        (said,) = [w for w in recwarn if "max_paths" in str(w.message)]
+        assert said.category is errors.ManyPathsWarning and said.filename == __file__
     finally:
         anyshape.config.max_paths = before
     with pytest.raises(errors.ArgumentError, match="max_paths"):
         anyshape.config.max_paths = -1
 
 
-def test_a_loop_that_goes_on_by_a_value_is_named_once(caplog):
+def test_a_loop_that_goes_on_by_a_value_is_named_once():
     def halves(x):
         while x > 1:
             x = x * 0.5
         return x
 
     run = jit(halves)
-    with caplog.at_level(logging.WARNING, "anyshape.trace"):
-        assert run(50.0) == halves(50.0) and "while_loop" not in caplog.text
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        assert run(50.0) == halves(50.0) and not caught
         assert run(1000.0) == halves(1000.0) and run(5000.0) == halves(5000.0)
-    (record,) = [r.getMessage() for r in caplog.records if "while_loop" in r.getMessage()]
-    assert "test_decisions.py" in record and "goes on by a value" in record
+    (said,) = caught
+    assert "while_loop" in str(said.message) and "goes on by a value" in str(said.message)
+    assert (said.filename, said.lineno) == (__file__, halves.__code__.co_firstlineno + 1)
 
 
 def smallest(x):
@@ -420,11 +423,12 @@ def positive(x):
     ("function", "said", "advice"),
     [(smallest, "min or max of Python", "np.minimum or np.maximum"), (positive, "decides on values", "np.where")],
 )
-def test_decisions_in_a_row_are_named_by_what_asks(function, said, advice, caplog):
+def test_decisions_in_a_row_are_named_by_what_asks(function, said, advice):
     x = np.linspace(-1.0, 1.0, 9)
-    np.testing.assert_allclose(jit(function)(x), function(x))
-    (record,) = [r.getMessage() for r in caplog.records if r.name == "anyshape.trace"]
-    assert said in record and advice in record and "goes on" not in record
+    with pytest.warns(errors.ManyPathsWarning) as caught:
+        np.testing.assert_allclose(jit(function)(x), function(x))
+    (text,) = [str(w.message) for w in caught]
+    assert said in text and advice in text and "goes on" not in text
 
 
 def test_elements_of_an_array():

@@ -22,6 +22,7 @@ from anyshape.backend.compiler.codegen.tiles import MIN_WORK, GroupSource
 from anyshape.backend.compiler.op_traits import nanoseconds
 from anyshape.backend.compiler.plan import Step
 from anyshape.backend.runtime.config import config
+from anyshape.errors import SettingWarning
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.indexing import put_add_op
@@ -47,7 +48,7 @@ def _seconds_of_environment() -> float:
     if seconds >= 0:
         return seconds
     problem = f"ANYSHAPE_COMPILE_AFTER is {text!r}, not a number of seconds; it is {DEFAULT_SECONDS:g}"
-    warnings.warn(problem, RuntimeWarning, stacklevel=2)
+    warnings.warn(problem, SettingWarning, stacklevel=2)
     return DEFAULT_SECONDS
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, SettingWarning
 from anyshape.graph.ir.tracebacks import shown
 
 MODES = ("now", "auto", "off")  # optimised plans are made at once, when they pay, or never
@@ -132,7 +132,7 @@ def _default_threads() -> int:
         return int(text)
     if text:
         message = f"ANYSHAPE_NUM_THREADS is {text!r}, not a number of threads; all {cores} cores are used"
-        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        warnings.warn(message, SettingWarning, stacklevel=2)
     return cores
 
 
@@ -152,7 +152,7 @@ def _mode_of_environment(name: str, modes: tuple[str, ...], default: str) -> str
     """Return the value of a variable of the environment, else the default; warn of another value."""
     if (text := os.environ.get(name, "").strip()) and text not in modes:
         problem = f"{name} is {text!r}, not one of {', '.join(modes)}; it is {default!r}"
-        warnings.warn(problem, RuntimeWarning, stacklevel=3)
+        warnings.warn(problem, SettingWarning, stacklevel=3)
     return text if text in modes else default
 
 

@@ -117,6 +117,7 @@ class Scope:
         self.is_apart: bool = False  # its assertions are of a subgraph that may not run
         self.closed = False  # its trace has ended: what the sizes of that call decide would hold for no other
         self.names: dict[str, Size] = {}  # sizes that were declared by name
+        self.warned_lines: set[SourceLine | None] = set()  # lines that warned of a size
         self.runtime: dict[DimVar, SizeMaker] = {}  # run-time sizes, and what makes each
         self.dynamic_sizes: dict[DimVar, DynamicSize] = dict(dynamic_sizes or {})  # declared to stay dynamic
         self._read_names: Callable[[], SizeNames] | None = None
@@ -400,7 +401,9 @@ class Scope:
             raise self._inconclusive(equal(size, 0, f"int({size})"), f"the value of {size}", where, str(size))
         number = evaluate(size, values_from(self.hints))
         self._refine(Condition("guard", equal(size, number), "python", f"int({size})", where))
-        tell_of_fixed_size(self.size_names.size(size), where)
+        if where not in self.warned_lines:  # a line may ask for the size of each array of a list
+            self.warned_lines.add(where)
+            tell_of_fixed_size(self.size_names.size(size), where)
         return number
 
     def runtime_size(self, name: str, upper: Bound | Size, primitive: str, where: SourceLine | None) -> DimVar:

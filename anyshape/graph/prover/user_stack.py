@@ -1,7 +1,5 @@
 """Find the lines of the user's program on the stack: the innermost one, and its callers within a trace."""
 
-import functools
-import logging
 import os
 import re
 import sys
@@ -12,16 +10,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from anyshape.errors import AnyshapeWarning, FixedSizeWarning, UnrolledLoopWarning
 from anyshape.errors.messages import is_cell, line_text
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.support.packages import folders
 
-_LOG = logging.getLogger("anyshape.trace")
 REPEATS = 64  # of an expression, up to which nothing is said
 _FEW = 16  # evaluations of an expression before its callers are looked at
 _MANY = 1024  # evaluations of an expression from which on its callers are no longer looked at
 _DEEPEST = 200  # numbers of a path, two for each caller: a deep recursion is not walked to its end for each operation
-_NAMED: set[tuple[str, int]] = set()  # files and lines that were named in this process
 _ADVICE = "anyshape.scan or fori_loop makes trips that are alike one program, for any number of them"
 _PACKAGE = os.path.abspath(os.path.join(os.path.realpath(__file__), *[os.pardir] * 3))
 _DEMO = f"{_PACKAGE}/demo"  # counts as code of a user
@@ -168,18 +165,42 @@ def with_callers(where: SourceLine | None) -> SourceLine | None:
     return where.called_from(lines[1:traced]) if is_innermost and where is not None else where
 
 
-# -- sizes that Python asks for ----------------------------------------------------------------------------------
+# -- warnings ------------------------------------------------------------------------------------------------------
 
-_REGISTRIES: dict[str, dict[Any, Any]] = {}  # of the warnings about sizes that were given, by file
-_FIXED = logging.getLogger("anyshape.guards")
+_TOLD: set[tuple[type[Warning], str, int]] = set()  # kinds of warnings, with the files and lines that had them
 CAPTURED = "captured "  # before the path of an array that is an argument although no call passes it
 
 
-def tell_of_fixed_size(size: str, where: SourceLine | None) -> None:
-    """Warn that each value of a size will have a trace of its own, and log it once per line.
+def tell(text: str, category: type[AnyshapeWarning], where: SourceLine | None) -> None:
+    """Warn at a line of the user, once for each category, unless Python's filters ask for all warnings or for errors.
 
-    Python's filters decide about the warning. Without a handler for the log, the warning alone is shown. Captured
-    arrays are left out: their sizes would be constants of the program otherwise.
+    Python's own memory of what it has shown ends wherever code calls `warnings.catch_warnings`, as SciPy's does.
+    """
+    if where is None:
+        warnings.warn(text, category, stacklevel=3)
+        return
+    text = f"{where}: {text}" if is_cell(where.file) else text  # Python names the file of a cell
+    module, line = module_of(where.file), (category, where.file, where.line)
+    if _action(text, category, module, where.line) in ("default", "module", "once"):
+        if line in _TOLD:
+            return
+        _TOLD.add(line)
+    warnings.warn_explicit(text, category, where.file, where.line, module, {})
+
+
+def _action(text: str, category: type[Warning], module: str, line: int) -> str:
+    """Return what Python's filters do with a warning."""
+    for action, message, kind, name, number in warnings.filters:
+        is_meant = issubclass(category, kind) and number in (0, line) and (name is None or name.match(module))
+        if is_meant and (message is None or message.match(text)):
+            return action
+    return "default"
+
+
+def tell_of_fixed_size(size: str, where: SourceLine | None) -> None:
+    """Warn that each value of a size will have a trace of its own.
+
+    Captured arrays are left out: their sizes would be constants of the program otherwise.
     """
     if size.startswith(CAPTURED):
         return
@@ -187,18 +208,8 @@ def tell_of_fixed_size(size: str, where: SourceLine | None) -> None:
     asked = re.fullmatch(r"len\((\w[\w.]*)\)", "" if where is None else where.expression)
     if asked is not None and f"range({asked[0]}" not in line_text(where):
         advice = f"Python's len gives an int: write {asked[1]}.shape[0], which may be any size"
-    cell = f" at {where}" if where is not None and is_cell(where.file) else ""  # Python names the file of a cell
-    text = f"Python needs the value of the size {size}{cell}, so each value is traced separately ({advice})"
-    if where is not None:
-        registry = _REGISTRIES.setdefault(where.file, {})
-        warnings.warn_explicit(text, UserWarning, where.file, where.line, module_of(where.file), registry)
-    _log_fixed_size(text, where)
-
-
-@functools.lru_cache(maxsize=1024)
-def _log_fixed_size(text: str, where: SourceLine | None) -> None:
-    if where is None or _FIXED.hasHandlers():
-        _FIXED.warning("%s: %s", where, text)
+    text = f"Python needs the value of the size {size}, so each value is traced separately ({advice})"
+    tell(text, FixedSizeWarning, where)
 
 
 # -- repeated lines ----------------------------------------------------------------------------------------------
@@ -218,7 +229,7 @@ class RepeatedLines:
         self.callee: FrameType | None = None  # of the last operation
         self.known: dict[tuple[int, int], SourceLine] = {}  # by position; a line keeps its code alive, and so the id
         self.paths: dict[tuple[int, ...], tuple[SourceLine, ...]] = {}  # by positions, which keep code alive too
-        self.named: set[int] = set()  # functions with a line that was named: a loop has many lines
+        self.named: set[object] = set()  # functions and lines that were named: a loop has many lines
 
     def line(self) -> SourceLine | None:
         """Return the line of the user's program that is evaluated, and count it."""
@@ -275,12 +286,9 @@ class RepeatedLines:
 
     def _name(self, where: SourceLine) -> None:
         """Name a line that repeats, unless it or another line of its function was named."""
-        line, function = (where.file, where.line), id(where.code)
-        is_new = line not in _NAMED and function not in self.named
-        _NAMED.add(line)
-        self.named.add(function)
-        if is_new:
-            full = with_callers(where) or where
-            repeated = f"`{full.expression}`" if full.expression else "a line"
-            _LOG.warning("%s: a Python loop repeats %s more than %d times in one trace. %s", full.trail, repeated,
-                         REPEATS, _ADVICE)  # fmt: skip
+        names = {id(where.code), (where.file, where.line)}
+        if names.isdisjoint(self.named):
+            repeated = f"`{where.expression}`" if where.expression else "a line"
+            text = f"a Python loop repeats {repeated} more than {REPEATS} times in one trace\n  {_ADVICE}"
+            tell(text, UnrolledLoopWarning, where)
+        self.named |= names

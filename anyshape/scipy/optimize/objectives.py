@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.errors import AnyshapeError, ArgumentError
+from anyshape.errors import AnyshapeError, ApproximateDerivativeWarning, ArgumentError
+from anyshape.graph.prover.user_stack import tell, user_line
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
@@ -198,7 +199,7 @@ def objective(
     trace: bool = True,
     count: int | None = None,
 ) -> Objective:
-    """Return what a solver calls; a function that cannot be traced keeps SciPy's own derivatives, which a log says.
+    """Return what a solver calls; a function that cannot be traced keeps SciPy's own derivatives, with a warning.
 
     `count` is the number of values that it must give, if that is known.
     """
@@ -214,7 +215,8 @@ def objective(
     except AnyshapeError as error:
         if not unknowns.is_vector or getattr(error, "path", "") in ("f", "fun"):
             raise
-        _LOG.warning("%s: SciPy approximates derivatives, as tracing failed: %s", name, str(error).splitlines()[0])
+        text = f"{name}: SciPy approximates derivatives, as tracing failed: {str(error).splitlines()[0]}"
+        tell(text, ApproximateDerivativeWarning, user_line())
         return Objective(function, unknowns, args, None)
     return whole
 

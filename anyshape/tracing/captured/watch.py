@@ -11,7 +11,6 @@ longer used.
 from __future__ import annotations
 
 import functools
-import logging
 import operator
 import threading
 import types
@@ -24,7 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.errors import AnyshapeWarning, RetraceWarning, StateWarning, UnwatchedStateWarning
 from anyshape.graph.ir.graph import drawing
+from anyshape.graph.prover.constraints import SourceLine
+from anyshape.graph.prover.user_stack import tell
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import traced_generators
 from anyshape.support.true_types import has_type
@@ -510,7 +512,6 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."
 
 
-_LOG = logging.getLogger("anyshape.trace")
 _OFTEN = {"content": 3}  # changes of one thing, each traced again, after which a line says so
 _OFTEN_OTHERWISE = 10
 _SETTERS = {"setattr", "delattr", "__dict__", "vars", "globals", "exec", "__setattr__"}
@@ -622,10 +623,11 @@ class CapturedState:
     def _say_own(self, change: Change, line: Line | None) -> None:
         if isinstance(change.now, types.ModuleType):  # imported while the function was traced
             return
-        at = _where(line or naming_line(self._codes, _last_name(change)) or _start(self._codes))
-        text = "%s: %s changes while the function is traced%s, which happens once per trace, not once per call"
+        text = f"{change.label} changes while the function is traced, which happens once per trace, not once per call"
         advice = "return the new value, and pass it to the next call"
-        self._say(change.label, f"{text}\n  {advice}", self.name, change.label, at)
+        self._say(
+            change.label, f"{text}\n  {advice}", StateWarning, line or naming_line(self._codes, _last_name(change))
+        )
 
     def _is_explained(self, change: Change, line: Line | None) -> bool:
         """Return True if code of the function made the change, and not another thread meanwhile."""
@@ -644,24 +646,28 @@ class CapturedState:
         owners = [type(x) for _, x in things if dict_of(x) is change.holder.owner]
         return any(isinstance(of_class(owner, change.name), functools.cached_property) for owner in owners)
 
-    # -- lines in the log
+    # -- warnings
 
     def _count(self, change: Change) -> None:
         """Say once that something changes between calls again and again."""
         self._often[change.label] += 1
         if self._often[change.label] >= _OFTEN.get(change.holder.kind, _OFTEN_OTHERWISE):
-            at = _where(naming_line(self._codes, _last_name(change)) or _start(self._codes))
-            text = "%s: %s%s changes between calls, and each change causes a new trace\n  pass it as an argument"
-            self._say(f"{change.label} often", text, self.name, change.label, at)
+            text = f"{change.label} changes between calls, and each change causes a new trace\n  pass it as an argument"
+            at = naming_line(self._codes, _last_name(change))
+            self._say(f"{change.label} often", text, RetraceWarning, at)
 
     def _say_unwatched(self, now: Watch) -> None:
         if now.is_full:
-            self._say("full", "%s: %s", self.name, next(u for u in now.unwatched if "not watched, as" in u.why))
+            text = str(next(u for u in now.unwatched if "not watched, as" in u.why))
+            self._say("full", text, UnwatchedStateWarning, None)
 
-    def _say(self, key: str, text: str, *values) -> None:
+    def _say(self, key: str, text: str, category: type[AnyshapeWarning], line: Line | None) -> None:
+        """Warn once of a thing, at a line of the function, the first one if no other is known."""
         if key not in self._said:
             self._said.add(key)
-            _LOG.warning(text, *values)
+            code, number = line or (self._codes[0], self._codes[0].co_firstlineno) if self._codes else (None, 0)
+            where = None if code is None else SourceLine(code.co_filename, number, code.co_name)
+            tell(f"{self.name}: {text}", category, where)
 
 
 def static_state(state: CapturedState, values: Mapping[str, Any], in_full: Collection[str]) -> CapturedState:
@@ -678,11 +684,3 @@ def _last_name(change: Change) -> str:
     if isinstance(change.name, str) and change.name:
         return change.name
     return change.label.partition("[")[0].rpartition(".")[2]
-
-
-def _where(line: Line | None) -> str:
-    return "" if line is None else f" at {line[0].co_filename}:{line[1]}"
-
-
-def _start(codes: Sequence[types.CodeType]) -> Line | None:
-    return (codes[0], codes[0].co_firstlineno) if codes else None

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anyshape.backend.runtime.outcome import GUARD_FAILED
-from anyshape.errors import ShapeError
+from anyshape.errors import RetraceWarning, ShapeError
 from anyshape.graph.ir.graph import asked, decisions_of, drawing
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.prover.scope import Scope
+from anyshape.graph.prover.user_stack import tell, user_line
 from anyshape.graph.signature.prologue import Prologue, compile_prologue, direct_input
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.graph.sizes.substitute import values_from
@@ -266,7 +267,7 @@ def shorten(text: str) -> str:
 LIMIT = 256  # programs of one function; beyond it, those that were not used lately are evicted
 MAX_FAST_PATHS = 8  # keys that a call is compared with before the lookup
 _LOG = logging.getLogger("anyshape.trace")
-_MADE_ANEW = "%s: the function %s is created at each call, and each one is traced: define it once, outside of the loop"
+_MADE_ANEW = "{}: the function {} is created at each call, and each one is traced: define it once, outside of the loop"
 _MOST_WITH_OBJECTS = 16  # entries that keep objects, which are arguments
 _MAX_COMPARED = 8  # entries that a miss is compared with to explain it
 _MAX_REMEMBERED = 64  # evicted entries that explanations still mention
@@ -550,7 +551,8 @@ class Cache:
         """Say once that a function among the arguments is made anew at each call."""
         if name := call.function_made_anew([entry.made_for for entry in self.entries()[-_MAX_COMPARED:]]):
             self.said_anew = True
-            _LOG.warning(_MADE_ANEW, self.state.name if self.state is not None else "a function", name)
+            function = self.state.name if self.state is not None else "a function"
+            tell(_MADE_ANEW.format(function, name), RetraceWarning, user_line())
 
     def prefer(self, entry: CacheEntry) -> None:
         """Try an entry before the others of its key: the next call may take the same path."""

@@ -27,11 +27,12 @@ import numpy as np
 from anyshape.backend.interpreter import evaluate
 from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft, counting_effects, going_on, restoring_generators
-from anyshape.errors import DecisionError, SizeMismatchError
+from anyshape.errors import DecisionError, ManyPathsWarning, SizeMismatchError
 from anyshape.errors.messages import numpy_name
 from anyshape.graph.ir.graph import Graph, Node, Value, applies, asked, decisions_of, happens_once
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
+from anyshape.graph.prover.user_stack import tell, user_line
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.inspect import explanation
@@ -167,9 +168,9 @@ def _count(cache: Cache, key: Key) -> int:
 def _say_full(function) -> None:
     if not function._cache.said_full:
         function._cache.said_full = True
-        text = "%s: it has taken %d paths of decisions on values; further paths run without a program\n  %s"
+        paths = f"it has taken {config.max_paths} paths of decisions on values; further paths run without a program"
         advice = "write loops with anyshape.while_loop and choices with np.where, or raise anyshape.config.max_paths"
-        _LOG.warning(text, function.name, config.max_paths, advice)
+        tell(f"{function.name}: {paths}\n  {advice}", ManyPathsWarning, user_line())
 
 
 _WORTH = 3  # times that calls went from one path to another until both share what they can

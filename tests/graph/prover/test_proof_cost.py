@@ -4,13 +4,13 @@ Questions are counted: a clock would measure the machine.
 """
 
 import itertools
-import logging
 import random
 
 import numpy as np
 import pytest
 
 import anyshape
+from anyshape.errors import CostlyProofWarning
 from anyshape.graph.prover import decide as decide_module
 from anyshape.graph.prover import scope as scope_module
 from anyshape.graph.prover.assumptions import Assumptions, EqualClasses
@@ -233,21 +233,20 @@ def test_each_row_of_a_loop_costs_as_much_as_the_one_before(monkeypatch, make):
     assert [len(p.graph.conditions) for p in programs] == [len(programs[0].graph.conditions)] * 3
 
 
-def test_costly_proofs_are_reported_once_in_the_words_of_the_caller(monkeypatch, caplog):
+def test_costly_proofs_are_reported_once_in_the_words_of_the_caller(monkeypatch):
     monkeypatch.setattr(scope_module, "_COSTLY_SECONDS", 0.0)
     run, args = diffusion()
-    with caplog.at_level(logging.WARNING, "anyshape.trace"):
-        step = anyshape.jit(run)
+    step = anyshape.jit(run)
+    with pytest.warns(CostlyProofWarning, match="proofs about sizes") as caught:
         step(*args), step(*args)
-    (record,) = [r for r in caplog.records if "proofs about sizes" in r.getMessage()]
-    assert "coefficient.shape[" in record.getMessage()
-    assert "dynamic_shapes" in record.getMessage()
+    (warning,) = [w for w in caught if w.category is CostlyProofWarning]
+    assert "coefficient.shape[" in str(warning.message) and "dynamic_shapes" in str(warning.message)
+    assert warning.filename == __file__
 
 
-def test_cheap_proofs_are_not_reported(caplog):
-    with caplog.at_level(logging.WARNING, "anyshape.trace"):
-        anyshape.jit(lambda x, y: x + y)(np.ones(3), np.ones(3))
-    assert not caplog.records
+def test_cheap_proofs_are_not_reported(recwarn):
+    anyshape.jit(lambda x, y: x + y)(np.ones(3), np.ones(3))
+    assert not recwarn.list
 
 
 # -- what stays known --------------------------------------------------------------------------------------------

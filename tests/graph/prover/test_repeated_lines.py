@@ -2,7 +2,7 @@
 
 import functools
 import gc
-import logging
+import warnings
 import weakref
 
 import numpy as np
@@ -10,22 +10,17 @@ import pytest
 
 import anyshape
 from anyshape import grad, jit, scan
-from anyshape.graph.prover import user_stack
+from anyshape.errors import UnrolledLoopWarning
 
 X = np.ones(3)
 
 
-@pytest.fixture(autouse=True)
-def _no_line_named(monkeypatch):
-    monkeypatch.setattr(user_stack, "_NAMED", set())
-
-
-def warnings_of(caplog, function, *args):
-    """Return what tracing a function says of loops."""
-    caplog.clear()
-    with caplog.at_level(logging.WARNING, "anyshape.trace"):
+def warnings_of(function, *args):
+    """Return what tracing a function says of loops, with the lines."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         anyshape.trace(function)(*args)
-    return [r.getMessage() for r in caplog.records if "a Python loop repeats" in r.getMessage()]
+    return [(str(w.message), w.filename, w.lineno) for w in caught if w.category is UnrolledLoopWarning]
 
 
 def unrolled(x, trips):
@@ -35,13 +30,30 @@ def unrolled(x, trips):
     return x
 
 
-def test_a_loop_beyond_64_trips_is_named_once(caplog):
-    assert not warnings_of(caplog, lambda x: unrolled(x, 64), X)
-    (text,) = warnings_of(caplog, lambda x: unrolled(x, 65), X)
-    line = unrolled.__code__.co_firstlineno + 2
-    assert text.startswith(f"test_repeated_lines.py:{line}, called at test_repeated_lines.py:")
+def test_a_loop_beyond_64_trips_is_named():
+    assert not warnings_of(lambda x: unrolled(x, 64), X)
+    ((text, file, line),) = warnings_of(lambda x: unrolled(x, 65), X)
+    assert (file, line) == (__file__, unrolled.__code__.co_firstlineno + 2)
     assert "repeats `np.sin(x)` more than 64 times" in text and "anyshape.scan or fori_loop" in text
-    assert not warnings_of(caplog, lambda x: unrolled(x, 90), X)  # another trace, another line of the loop
+
+
+def test_a_line_is_named_once_where_the_filters_say_so():
+    def folded(x):
+        for i in range(70):
+            x = np.cos(x) + i
+        return x
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for n in (1, 2, 3):
+            anyshape.trace(folded)(np.ones(n))
+            with warnings.catch_warnings():  # as code of other packages does, which clears Python's memory
+                warnings.simplefilter("ignore")
+    assert [w.category for w in caught] == [UnrolledLoopWarning]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnrolledLoopWarning)
+        with pytest.raises(UnrolledLoopWarning, match="a Python loop repeats"):
+            anyshape.trace(folded)(X)
 
 
 step = jit(lambda x: np.sin(x) * x)
@@ -65,8 +77,8 @@ def gradient_steps(x):
     ],
     ids=["generator", "list", "reduce", "jitted", "steps by gradients", "inside of a gradient"],
 )
-def test_repeats_of_any_kind_are_named(function, expression, caplog):
-    (text,) = warnings_of(caplog, function, X)
+def test_repeats_of_any_kind_are_named(function, expression):
+    ((text, _, _),) = warnings_of(function, X)
     assert f"repeats `{expression}" in text
 
 
@@ -94,11 +106,11 @@ def layers(x):
     ],
     ids=["layers", "one call", "derivatives", "a loop of the program"],
 )
-def test_what_is_no_long_loop_is_not_named(function, caplog):
-    assert not warnings_of(caplog, function, X)
+def test_what_is_no_long_loop_is_not_named(function):
+    assert not warnings_of(function, X)
 
 
-def test_counting_holds_no_array_of_the_user(caplog):
+def test_counting_holds_no_array_of_the_user():
     class Held:
         pass
 
