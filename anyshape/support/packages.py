@@ -168,6 +168,7 @@ if TYPE_CHECKING:
     from anyshape.tracing import decisions as value_decisions
     from anyshape.tracing import looks as looks
     from anyshape.tracing import row_maps as mapped_rows
+    from anyshape.tracing import world as world
     from anyshape.tracing.captured import rebound as rebound
     from anyshape.transforms import less_memory as less_memory
     from anyshape.transforms import profiler as profiler
@@ -213,6 +214,7 @@ else:
     sharing = Package("anyshape.transforms.sharing")
     argument_containers = Package("anyshape.tracing.argument_containers")  # that a trace passes
     looks = Package("anyshape.tracing.looks")  # at values that are refused, and the error is caught
+    world = Package("anyshape.tracing.world")  # that traced functions read: clocks, files
     value_decisions = Package("anyshape.tracing.decisions")  # of Python, with the naive evaluator
     cumulative_functions = Package("anyshape.transforms.control_flow.cumulative_functions")  # of associative_scan
     size_paths = Package("anyshape.transforms.control_flow.size_paths")  # of exported functions that decide on sizes

@@ -35,7 +35,7 @@ from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import is_user_frame
 from anyshape.support.fork_lock import Lock
 from anyshape.support.lazy_dataclass import NamedTuple
-from anyshape.support.packages import traced_generators
+from anyshape.support.packages import traced_generators, world
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.containers import Holder, read_holder
 
@@ -197,6 +197,15 @@ def drawing_later(walks: Sequence[Any]) -> contextlib.AbstractContextManager[Non
     """
     if any(has_type(thing, drawing()) for walk in walks for _, thing in walk.things):
         return standing_in(walks)
+    return contextlib.nullcontext()
+
+
+def noting_reads(name: str, walks: Sequence[Any]) -> contextlib.AbstractContextManager[None]:
+    """Warn of clocks, files and the like that a trace within the block reads: programs repeat what it got."""
+    for walk in walks:
+        if walk.reads_outside:
+            note: contextlib.AbstractContextManager[None] = world.warning_of_reads(name)
+            return note
     return contextlib.nullcontext()
 
 

@@ -264,6 +264,7 @@ def _function_around(
     syntax = syntax_of(code, namespace)
     if isinstance(syntax, str) or not isinstance(syntax.node, ast.FunctionDef) or None in position:
         raise _NoLookError
-    if code_of(syntax, code.co_freevars).co_linetable != code.co_linetable:  # a comment was added since
+    again = code_of(syntax, code.co_freevars)
+    if [*again.co_positions()] != [*code.co_positions()]:  # its file has changed since
         raise _NoLookError
     return syntax.node, [n for n in ast.walk(syntax.node) if n is not syntax.node and _covers(n, position)]

@@ -35,7 +35,8 @@ def reachable(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
 class Walk:
     """Walk over what a function reaches: `things` with their paths, the `holders` of them, and code objects.
 
-    `names` are the attributes that code names; with `reads_all` it may read others too.
+    `names` are the attributes that code names; with `reads_all` it may read others too. With `reads_outside` it may
+    read what lies outside of the process.
     """
 
     def __init__(self, function: Callable[..., Any] | holders.Roots) -> None:
@@ -45,7 +46,7 @@ class Walk:
         self.codes: list[types.CodeType] = []
         self.names: set[str] = set()
         self.is_full: bool = False
-        self.reads_all = False
+        self.reads_all = self._has_reader = False
         roots = function if isinstance(function, holders.Roots) else holders.Roots({"": function})
         self._without = roots.without
         self._in_full: set[int] = set()  # ids of things that are compared by content
@@ -65,6 +66,7 @@ class Walk:
             self._opened += 1
             self._open(*self.things[self._opened])
         self._close()
+        self.reads_outside: bool = self._has_reader or not self.names.isdisjoint(code_origin.OUTSIDE)
 
     def _origin(self, module: str | None) -> str:
         return code_origin.origin(module, self._home)
@@ -266,6 +268,7 @@ class Walk:
     def open_builtin(self, label: str, function: Any) -> None:
         """Follow a method of a builtin object, such as `table.get`, to the object."""
         owner = getattr(function, "__self__", None)
+        self._has_reader = self._has_reader or function.__name__ in code_origin.OUTSIDE  # by another name
         if owner is not None and not isinstance(owner, types.ModuleType):
             self.visit(label, owner)
 

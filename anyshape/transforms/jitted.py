@@ -29,7 +29,7 @@ from anyshape.tracing import object_arguments, pytrees
 from anyshape.tracing.captured.closures import MEMO, DepartedError
 from anyshape.tracing.captured.containers import Roots
 from anyshape.tracing.captured.watch import CapturedState
-from anyshape.tracing.draws import drawing_later, refuse_draws
+from anyshape.tracing.draws import drawing_later, noting_reads, refuse_draws
 from anyshape.tracing.trace import Leaves, Trace, active_builder, is_one_of_several, raise_first, trace_call
 from anyshape.transforms.arguments.options import Options, with_static
 from anyshape.transforms.caching import cache as caching
@@ -431,7 +431,8 @@ class Jitted:
         static_state = made_for.static_state(state)
         reasons = self._cache.explain_miss(made_for)
         _LOG.debug("%s: program %d is needed; %s", self.name, self._cache.added + 1, caching.ReasonList(reasons))
-        with self._cache.tracing(state, static_state) as watches, drawing_later(watches):
+        tracing = self._cache.tracing(state, static_state)
+        with tracing as watches, drawing_later(watches), noting_reads(self.name, watches):
             once = lambda: refuse_draws(self.name, traced, [thing for w in watches for thing in w.things])
             trace, scope = rebound.traced_once(watches, once, is_jit=self.may_rebind)
         return TracedCall(trace, scope, made_for, reasons, static_state)

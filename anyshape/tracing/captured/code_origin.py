@@ -39,6 +39,15 @@ REFLECTION = {
 # Names by which code reads attributes that a text names, and modules that a text names.
 BY_TEXT = {"getattr", "vars", "__dict__", "__getattribute__", "attrgetter", "methodcaller", "dir", "getmembers"}
 BY_MODULE_NAME = {"__import__", "import_module", "modules"}
+# Names by which code reads what lies outside of the process.
+OUTSIDE = {
+    "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time",
+    "process_time_ns", "thread_time", "thread_time_ns", "localtime", "gmtime", "now", "today", "utcnow", "environ",
+    "getenv", "open", "input", "read_text", "read_bytes", "iterdir", "glob", "listdir", "scandir", "getcwd", "cwd",
+    "stat", "getsize", "getmtime", "walk", "exists", "isfile", "isdir", "is_file", "is_dir", "urandom", "uuid1",
+    "uuid4", "SystemRandom", "token_bytes", "token_hex", "token_urlsafe", "randbelow", "randbits", "default_rng",
+    "load", "loadtxt", "genfromtxt", "gethostname", "gethostbyname", "getaddrinfo", "create_connection", "urlopen",
+}  # fmt: skip
 EVALUATION = {"globals", "eval", "exec"}  # names by which code reads globals that it does not name
 # Modules of the standard library whose functions depend on their arguments alone.
 PURE_MODULES = {

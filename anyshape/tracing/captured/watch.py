@@ -85,6 +85,7 @@ class Watch:
     def __init__(self, walk: Walk) -> None:
         self.holders: Sequence[Holder] = _without_own_code(walk.holders)
         self.root, self.names, self.codes, self.is_full = walk.root, walk.names, walk.codes, walk.is_full
+        self.reads_outside: bool = walk.reads_outside
         self.unwatched: tuple[Unwatched, ...] = tuple(walk.unwatched)
         self.ids: set[int] = walk.seen
         self.things: Sequence[tuple[str, Any]] = walk.things  # an id in a snapshot stays that of its object

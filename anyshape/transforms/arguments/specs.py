@@ -21,7 +21,7 @@ from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.packages import argument_containers, rebound, traced_program
 from anyshape.support.true_types import has_type
 from anyshape.tracing import named_dims, pytrees
-from anyshape.tracing.draws import drawing_later, refuse_draws
+from anyshape.tracing.draws import drawing_later, noting_reads, refuse_draws
 from anyshape.tracing.reachable import Walk
 from anyshape.tracing.trace import Leaves, Trace, trace_in
 from anyshape.transforms.jitted import Jitted
@@ -124,7 +124,7 @@ def trace_specs(
     kwargs = pytrees.in_order(kwargs, order)
     body = function if following is None else following(argument_containers.keeping(function, parameters), name)
     trace = lambda: _trace_specs(body, name, args, kwargs, (parameters, order), fixed)
-    with drawing_later([walk]):
+    with drawing_later([walk]), noting_reads(name, [walk]):
         traced: tuple[Trace, Scope] = rebound.traced_once(
             [walk], lambda: refuse_draws(name, trace, walk.things), is_jit=False
         )
