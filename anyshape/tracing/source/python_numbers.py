@@ -173,7 +173,8 @@ class _Extreme:
     def _better(self, best: Any, x: Any) -> Any:
         if not isinstance(best, (Traced, SymbolicSize)) and not isinstance(x, (Traced, SymbolicSize)):
             return x if (x > best if self.beats == "greater" else x < best) else best
-        return weakly(FUNCTIONS["where"](FUNCTIONS[self.beats](x, best), x, best), x, best)
+        better = FUNCTIONS["where"](FUNCTIONS[self.beats](x, best), x, best)  # an array without axes, as NumPy's
+        return weakly(better.as_scalar(), x, best)
 
     def _of_elements(self, x: Any) -> Any:
         """Return the extreme of elements, whose position is that of the first one which no other beats.

@@ -254,6 +254,16 @@ def test_a_sum_of_rows():
         np.testing.assert_array_equal(program(x), sum(x))
 
 
+def test_the_extreme_of_scalars_is_a_scalar():
+    """It is rounded, and repeats no list; an array without axes would do neither."""
+
+    def f(x):
+        best = meaning(max)(x[0], np.float64(1.5))
+        return meaning(round)(best) + 0 * best if isinstance(best, np.floating) else best
+
+    assert anyshape.jit(f)(np.array([2.5])) == 2.0
+
+
 # -- kinds of results ----------------------------------------------------------------------------------------------
 
 
