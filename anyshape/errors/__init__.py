@@ -6,7 +6,8 @@ second what to do. docs/errors.md shows a message of each class.
 
 from anyshape.errors.categories import (
     AnyshapeWarning, ApproximateDerivativeWarning, CostlyProofWarning, FixedSizeWarning, FrozenValueWarning,
-    ManyPathsWarning, RetraceWarning, SettingWarning, StateWarning, UnrolledLoopWarning, UnwatchedStateWarning,
+    ManyPathsWarning, RetraceWarning, SettingWarning, StateWarning, UnrolledLoopWarning, UnusedCallWarning,
+    UnwatchedStateWarning,
 )  # fmt: skip
 from anyshape.errors.messages import AnyshapeError
 from anyshape.errors.run_errors import (
@@ -39,7 +40,7 @@ __all__ = [
     "ShapeError", "SizeLimitError", "SizeMismatchError", "SizePathsError", "SpecError", "SpecializationError",
     "StateWarning", "SymbolicIterationError", "TransformSizeError", "UndeterminedSizeError", "UnhashableError",
     "UnprovedClaimError", "UnrolledLoopWarning", "UnsupportedDynamicShapeError", "UnsupportedFunctionError",
-    "UnwatchedStateWarning", "ViewError", "ZeroDivisorError",
+    "UnusedCallWarning", "UnwatchedStateWarning", "ViewError", "ZeroDivisorError",
 ]  # fmt: skip
 
 

@@ -47,5 +47,9 @@ class UnrolledLoopWarning(AnyshapeWarning):
     """Given where a Python loop repeats a line many times in one trace."""
 
 
+class UnusedCallWarning(AnyshapeWarning):
+    """Given where nothing reads the result of a `pure_callback`, so that programs do not call the function."""
+
+
 class UnwatchedStateWarning(AnyshapeWarning):
     """Given where a function reads more than can be watched."""

@@ -5,15 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, SpecError
-from anyshape.graph.ir.builder import Builder, Traced, active_builders
+from anyshape.errors import ArgumentError, SpecError, UnusedCallWarning
+from anyshape.graph.ir.builder import Builder, Traced, active_builders, user_line
+from anyshape.graph.ir.graph import Graph, replace_subgraphs, subgraphs
+from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.ir.tracebacks import short_traceback
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.spec_parser import parse_size
+from anyshape.graph.prover.user_stack import tell
 from anyshape.graph.shapes.array_type import ShapeExtent, Unknown, UpperBound
 from anyshape.graph.sizes.expr import DimVar, Size, from_atom
 from anyshape.numpy.operands.promotion import is_traced, operand, shape_of
 from anyshape.ops import control as cb
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.tracing import pytrees
 
 
@@ -42,7 +46,7 @@ def pure_callback(callback: Callable[..., Any], result_spec, *args, vectorized: 
     - `result_spec` is a tree of ShapeDtypeStruct, or of arrays that the result resembles. Sizes are ints and entries of
       `x.shape`. A text may also bound a size or leave it open: "n, 3", "<=n, 4", "?, 4", f"<={x.shape[0]}".
     - Results are checked against it, and open sizes become symbols.
-    - The callback must be pure: it may run any number of times, or never.
+    - The callback must be pure: it may run any number of times, or never. `debug.callback` calls it for what it does.
     - It has no derivative: pass it `stop_gradient(x)`, or call it in a function with a rule, by `custom_jvp`.
     - `vmap` calls it for each example, or once for all with `vectorized`.
 
@@ -59,7 +63,39 @@ def pure_callback(callback: Callable[..., Any], result_spec, *args, vectorized: 
     operands = [x if isinstance(x, Traced) else _operand(x) for x in leaves]
     flat = cb.Callback(_Flat(callback, in_tree, out_tree), pytrees.function_name(callback))
     outputs = cb.callback(flat, results, *operands, vectorized=vectorized) if results else ()
+    if not (callback.__module__ or "").startswith("anyshape."):
+        _note_call(flat)
     return pytrees.unflatten(out_tree, [cb.name_sizes(x) for x in outputs])
+
+
+class _Calls:
+    """Calls in the trace of one function of the user, with their lines: its end tells of lines that are left out."""
+
+    def __init__(self) -> None:
+        self.of_line: dict[SourceLine | None, list[cb.Callback]] = {}
+
+    def __call__(self, graph: Graph) -> None:
+        live = {*map(id, cb.functions_called(_live(graph)))}
+        for where, functions in self.of_line.items():  # of all traces of a body, the last one counts
+            if live.isdisjoint(map(id, functions)):
+                text = f"nothing reads a result of pure_callback({functions[0]}): programs leave it out"
+                tell(f"{text}\n  call it by anyshape.debug.callback for what it does", UnusedCallWarning, where)
+
+
+def _note_call(function: cb.Callback) -> None:
+    """Have the end of the trace of the user's function look whether programs make a call."""
+    ends = next((b.at_end for b in reversed(active_builders()) if b.at_end is not None), None)
+    if ends is not None:
+        ends += [] if any(isinstance(end, _Calls) for end in ends) else [_Calls()]
+        calls = next(end for end in ends if isinstance(end, _Calls))
+        calls.of_line.setdefault(user_line(), []).append(function)
+
+
+def _live(graph: Graph) -> Graph:
+    """Return the graph, and its subgraphs, without dead code."""
+    alive = remove_dead_code(graph)
+    new = {id(g): _live(g) for inner in alive.subgraphs.values() for g in inner}
+    return replace(alive, nodes=tuple([replace_subgraphs(n, new) if subgraphs(n) else n for n in alive.nodes]))
 
 
 def _operand(x):

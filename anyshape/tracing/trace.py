@@ -443,7 +443,7 @@ def trace_in(
     handles = [_input(builder, m, k) for m, k in zip(metas, leaves.kinds, strict=True)]
     for position, size in builder.values.items():
         handles[position] = symdim(size, builder.scope)
-    inputs = builder.inputs[:]
+    inputs, builder.at_end = builder.inputs[:], []
     memory.may_write(builder, handles)
     builder.hide()
     dims = builder.dims
@@ -457,6 +457,8 @@ def trace_in(
         written, same = _writes(handles, inputs, results) if raised is None else ({}, ())
         ends = [*results, *written.values()]
         graph = builder.finish(ends, name, [pytrees.readable(p, names) for p in leaves.paths])
+    if raised is None:
+        builder.has_ended(graph)
     _LOG.debug("%s: traced %d nodes in %.1f ms", name, len(graph.nodes), 1e3 * (perf_counter() - started))
     costly = builder.scope.costly_proofs((thread_time() - worked) / (perf_counter() - started))
     if costly is not None:
@@ -576,7 +578,7 @@ def trace_inner(
     builder.takes_rows = is_batched
     metas = [x.meta for x in like] if metas is None else metas
     handles = [_input(builder, m, _kind(x, m)) for m, x in zip(metas, like, strict=True)]
-    inputs = builder.inputs[:]
+    inputs, builder.at_end = builder.inputs[:], []
     if writable:
         memory.may_write(builder, handles)
     try:
@@ -591,6 +593,7 @@ def trace_inner(
         if at_like and not is_batched and not isinstance(error, AnyshapeError):  # decisions lead to it
             graph_replay.inline(outer, builder.finish([], name), [*like, *builder.captures()])
         raise
+    builder.has_ended(graph)
     return InnerTrace(graph, out_tree, tuple(builder.captures()), aux, tuple(finals), tuple(written))
 
 

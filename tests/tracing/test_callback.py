@@ -1,12 +1,13 @@
 """Functions called back: what they promise is what they give, or an error says so; what they give has named sizes."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 
 import anyshape
-from anyshape import ShapeDtypeStruct, errors, grad, jit, pure_callback, stop_gradient, trace, vmap
+from anyshape import ShapeDtypeStruct, errors, grad, jit, pure_callback, scan, stop_gradient, trace, vmap
 
 X = np.array([3.0, 1.0, 3.0])
 
@@ -162,3 +163,42 @@ def test_a_program_pickles_if_its_function_does_and_is_not_saved(tmp_path):
         program.save(tmp_path / "program.anyshape")
     with pytest.raises((pickle.PicklingError, AttributeError)):
         pickle.dumps(trace(lambda x: pure_callback(lambda x: x, ShapeDtypeStruct("n"), x))(ShapeDtypeStruct("n")))
+
+
+def test_a_call_that_is_left_out_is_told_of_once_at_its_line():
+    spec = ShapeDtypeStruct((), np.float64)
+
+    def unused(x):
+        pure_callback(np.sum, spec, stop_gradient(x))
+        return scan(lambda c, row: (pure_callback(np.sum, spec, stop_gradient(row)), (c, None))[1], 0.0, x)[0] * x
+
+    for transform in (jit, grad_of_sum, vmap_of):
+        messages = unused_calls(transform(unused))
+        assert len(messages) == 2 and all("nothing reads a result of pure_callback(sum)" in m for m in messages)
+    assert len(unused_calls(jit(lambda x: (pure_callback(print, (), x), x)[1]))) == 1
+
+
+def test_a_call_that_a_derivative_leaves_out_is_none_of_the_user():
+    used = lambda x: (pure_callback(np.sum, ShapeDtypeStruct((), np.float64), stop_gradient(x)) * 2 + x).sum()
+    written = lambda x: x.__setitem__(0, pure_callback(np.sum, ShapeDtypeStruct((), np.float64), x))
+    counted = lambda x: np.cumsum(x) * unique(stop_gradient(x)).shape[0]
+    for function in (jit(used), grad(used), jit(written), grad_of_sum(counted)):
+        assert unused_calls(function) == []
+
+
+def grad_of_sum(function):
+    return grad(lambda x: np.sum(function(x)))
+
+
+def vmap_of(function):
+    return lambda x: vmap(function)(x[None])
+
+
+def unused_calls(function):
+    """The warnings of unused calls that a call gives, once for each line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function(X.copy())
+    ours = [w for w in caught if w.category is errors.UnusedCallWarning]
+    assert all(w.filename == __file__ for w in ours)
+    return [*{(w.lineno, str(w.message)): str(w.message) for w in ours}.values()]

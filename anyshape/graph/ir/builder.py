@@ -137,6 +137,8 @@ class Builder:
         self.arguments: Sequence[tuple[Builder, ir.Value]] | None = None
         self.takes_rows = False
         self.closed: bool = False
+        # called with the finished graph of a function of the user; None: a graph around this one is that
+        self.at_end: list[Callable[[ir.Graph], None]] | None = None
         # handles of its inputs that its function may write to: whoever traces it writes the final values to what they
         # stand for
         self.writable: Sequence[Traced] = ()
@@ -348,6 +350,11 @@ class Builder:
         )
         self.forget_runtime()
         return graph
+
+    def has_ended(self, graph: ir.Graph) -> None:
+        """Call what waits for the graph of a function of the user."""
+        for call in self.at_end or ():
+            call(graph)
 
     def forget_runtime(self) -> None:
         """Drop what is assumed of run-time sizes that this graph makes, if it is an inner one."""
