@@ -2,7 +2,7 @@
 
 Code that catches the refusal of `float(x)` goes on after an error that NumPy would not raise. So the trace ends
 with the error, unless the read was a look: texts and unread names are all that comes of it. A debugger and `logging`
-look. So does a `try` statement of the user all of whose ways are proved to be alike.
+look. So does a `try` or `suppress` of the user all of whose ways are proved to be alike.
 
 The proof reads the source. Each statement binds names, prints, logs or returns, and calls functions that are known to
 change nothing. Attributes, items and operators are taken to change nothing. Looks alone may read a name that a look
@@ -11,6 +11,7 @@ binds. What a function returns is judged by the statement of its caller.
 
 import ast
 import builtins
+import contextlib
 import itertools
 import logging
 import sys
@@ -110,7 +111,7 @@ class _Function:
         Then the error, or what the function gives, goes to its caller.
         """
         for node, inner in reversed([*itertools.pairwise(self.around)]):
-            if isinstance(node, ast.Try) and inner in node.body and _catches(node):
+            if isinstance(node, (ast.Try, ast.With)) and inner in node.body and self._catches(node):
                 try:
                     if len(exits := self._exits_of_region([node])) == 1:
                         return exits
@@ -153,10 +154,36 @@ class _Function:
             case ast.If(test, body, orelse):
                 self._require_plain(test)
                 return self._exits(body) | self._exits(orelse)
-            case ast.Try(body, handlers, orelse, finalbody) if not finalbody:
-                self._require_unread([handler.name for handler in handlers if handler.name])
-                return self._exits([*body, *orelse]).union(*[self._exits(handler.body) for handler in handlers])
+            case ast.Try() | ast.With():
+                return self._exits_of_block(statement)
         raise _NoLookError
+
+    def _exits_of_block(self, block: ast.Try | ast.With) -> set[str]:
+        if isinstance(block, ast.With) and self._suppressed(block):
+            return self._exits(block.body) | {"on"}
+        if isinstance(block, ast.With) or block.finalbody:
+            raise _NoLookError
+        self._require_unread([handler.name for handler in block.handlers if handler.name])
+        exits = [self._exits(handler.body) for handler in block.handlers]
+        return self._exits([*block.body, *block.orelse]).union(*exits)
+
+    def _suppressed(self, statement: ast.With) -> list[ast.expr]:
+        """Return the classes of errors that a `with` block suppresses, none for another block."""
+        calls = [item.context_expr for item in statement.items]
+        is_known = all(isinstance(c, ast.Call) and self._value(c.func) is contextlib.suppress for c in calls)
+        return [kind for call in calls if isinstance(call, ast.Call) for kind in call.args] if is_known else []
+
+    def _catches(self, block: ast.Try | ast.With) -> bool:
+        """Return whether all errors of a body are caught, or TypeError where no other is likely."""
+        if isinstance(block, ast.With):
+            kinds: list[ast.expr | None] = [*self._suppressed(block)]
+        else:
+            kinds = [handler.type for handler in block.handlers]
+        caught = {"Exception" if k is None else _last_name(n) for k in kinds for n in getattr(k, "elts", [k])}
+        if not caught.isdisjoint(("Exception", "BaseException")):
+            return True
+        calls = [n.func for statement in block.body for n in ast.walk(statement) if isinstance(n, ast.Call)]
+        return "TypeError" in caught and _PARTIAL.isdisjoint(map(_last_name, calls))
 
     def _require_plain(self, expression: ast.expr | None) -> None:
         """Raise _NoLookError for an expression that may change anything."""
@@ -229,14 +256,6 @@ def _names(target: ast.expr) -> list[str]:
     if not isinstance(target, ast.Name):
         raise _NoLookError
     return [target.id]
-
-
-def _catches(statement: ast.Try) -> bool:
-    """Return whether a `try` catches what its body may raise: all errors, or TypeError where no other is likely."""
-    kinds = [handler.type for handler in statement.handlers]
-    caught = {"Exception" if k is None else _last_name(n) for k in kinds for n in (getattr(k, "elts", None) or [k])}
-    calls = {_last_name(n.func) for s in statement.body for n in ast.walk(s) if isinstance(n, ast.Call)}
-    return bool(caught & {"Exception", "BaseException"}) or ("TypeError" in caught and calls.isdisjoint(_PARTIAL))
 
 
 # -- source --------------------------------------------------------------------------------------------------------

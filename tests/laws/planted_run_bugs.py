@@ -394,7 +394,7 @@ RUN_BUGS = (
     Bug(
         "an `except` of another class makes a look",
         "anyshape/tracing/looks.py",
-        "inner in node.body and _catches(node):",
+        "inner in node.body and self._catches(node):",
         "inner in node.body:",
         ("tests/tracing/test_looks.py", "-k", "may_raise"),
     ),

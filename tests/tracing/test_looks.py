@@ -107,6 +107,12 @@ def a_logged_number(x):
     return x.sum()
 
 
+def a_suppressed_error(x):
+    with contextlib.suppress(Exception):
+        print(float(x[0]), round(x[1].item(), 2))
+    return x.sum()
+
+
 def a_number_by_logging_itself(x):
     LOG.warning("mean %f", x.mean())
     return x.sum()
@@ -166,6 +172,7 @@ def a_handler_inside_of_another(x):
 
 
 LOOKS = [
+    a_suppressed_error,
     a_text_that_nothing_reads,
     a_text_that_is_printed,
     a_call_inside_of_a_print,
@@ -241,6 +248,20 @@ def a_change_behind_the_read(x):
     except Exception:
         pass
     return x * len(SEEN)
+
+
+def a_change_behind_the_read_in_a_block(x):
+    count = 0
+    with contextlib.suppress(Exception):
+        print(float(x[0]))
+        count = 1
+    return x * count
+
+
+def a_block_of_another_kind_too(x):
+    with contextlib.suppress(Exception), contextlib.nullcontext():
+        print(float(x[0]))
+    return x
 
 
 def a_change_in_a_helper(x):
@@ -410,6 +431,8 @@ def an_attribute_of_the_model(x):
 
 
 MATTER = [
+    a_change_behind_the_read_in_a_block,
+    a_block_of_another_kind_too,
     a_number_that_is_used,
     a_number_that_is_returned,
     a_text_that_is_compared,
