@@ -6,6 +6,7 @@ import operator
 import pickle
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from anyshape import ShapeDtypeStruct, debug, errors, grad, hessian, hvp, jit, s
 from anyshape.backend.interpreter import evaluate
 from anyshape.ops.control import effect_op
 from anyshape.tracing.effects import Text, printed
-from tests.debug.test_transforms import TRANSFORMS, X, plain, straight, text_of, traced
+from tests.debug.test_transforms import TRANSFORMS, Plain, X, plain, straight, text_of, traced
 
 # -- nothing is lost, and nothing happens twice --------------------------------------------------------------------
 
@@ -235,6 +236,58 @@ def test_a_callback_gets_what_numpy_would_have():
     assert (type(n), type(size), type(tree["a"])) == (int, int, np.float32) and (n, size, tree["a"]) == (2, 3, 3)
     with pytest.raises(ValueError, match="read-only"):
         x[0] = 1
+
+
+@pytest.mark.parametrize("optimize", ["now", "off"])
+def test_arrays_that_a_callback_keeps_stay_as_they_are(optimize):
+    def run(x, keep):
+        for i in range(4):
+            y = np.sin(x) + i
+            keep(x, y)
+            x = y * 2 + 1
+        z = np.exp(x)
+        keep(z, x)
+        return (z + 1).sum()
+
+    seen, expected = [], []
+    keep = lambda *xs: debug.callback(lambda *ys: seen.append(ys), *xs)
+    x = np.linspace(0, 1, 1000)
+    run(x, lambda *xs: expected.append(xs))
+    for function in (lambda x: run(x, keep), grad(lambda x: run(x, keep))):
+        seen.clear()
+        jit(function, optimize=optimize)(x)
+        np.testing.assert_allclose(np.array(seen), np.array(expected))
+
+
+def test_draws_and_prints_of_a_call_that_changes_its_path_happen_once():
+    def f(rng, show):
+        show("first {:.3f}", rng.normal())
+        x = rng.normal()
+        show("large {:.3f}" if x > 0 else "small {:.3f}", x)
+        show("last {:.3f}", rng.normal())
+
+    traced, plain = jit(lambda rng: f(rng, debug.print)), lambda rng: f(rng, Plain.print)
+    ours, theirs = np.random.default_rng(0), np.random.default_rng(0)
+    assert all(text_of(traced, ours) == text_of(plain, theirs) for _ in range(20))
+
+
+def test_threads_count_their_effects_apart():
+    seen = []
+
+    @jit
+    def f(x):
+        debug.callback(lambda v: seen.append(v.item()), x)
+        y = x if x > 50 else -x
+        debug.callback(lambda v: seen.append(v.item() + 1000), x)
+        return y
+
+    starts = (0.0, 30.0, 60.0)
+    threads = [threading.Thread(target=lambda a=a: [f(np.float64(a + i)) for i in range(50)]) for a in starts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == sorted(a + i + d for a in starts for i in range(50) for d in (0, 1000))
 
 
 def test_an_error_of_a_callback_is_that_of_the_call():

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import anyshape
 import anyshape.cluster as cluster
+import anyshape.debug as debug
 import anyshape.numpy as anp
 import anyshape.optimize as optimize
 import anyshape.scipy.interpolate as interpolate
@@ -394,3 +395,8 @@ cluster.minimize(total, p, [x], steps=10)
 cluster.chunked_sum(loss)  # type: ignore[call-arg]
 cluster.chunked_sum(loss, over=1.5)  # type: ignore[arg-type]
 cluster.minimize(loss, p, [x])  # type: ignore[arg-type]
+debug.print("{} of {n:.2f}", x, n=2.0)
+debug.print(x)  # type: ignore[arg-type]
+debug.callback(print, x, sep="")
+debug.callback("print", x)  # type: ignore[arg-type]
+debug.breakpoint(x, total=x.sum())
