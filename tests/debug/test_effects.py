@@ -165,6 +165,19 @@ def test_trips_that_are_computed_again_do_not_print(loop, options):
     assert text_of(jit(grad(f), **limit), w) == text
 
 
+def test_a_call_that_begins_again_with_less_memory_goes_on_printing():
+    def f(w):
+        def outer(s):
+            debug.print("{} {:.3f}", s[0], s[1].sum())
+            trip = lambda t: (t[0] + 1, np.sin(t[1] * w))
+            return s[0] + 1, while_loop(lambda t: t[0] < 20, trip, (0, s[1]))[1]
+
+        return while_loop(lambda s: s[0] < 20, outer, (0, w))[1].sum()
+
+    w, limited = np.linspace(0.1, 1, 1000), jit(grad(f), max_bytes=600_000)
+    assert text_of(limited, w) == text_of(jit(f), w) and len(limited.with_slots) > 1
+
+
 # -- order and errors ----------------------------------------------------------------------------------------------
 
 
