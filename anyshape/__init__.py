@@ -9,12 +9,13 @@ with collection_paused():
     from anyshape import tracing as tracing
     from anyshape.backend.runtime.config import config as config
     from anyshape.errors import AnyshapeError as AnyshapeError
-    from anyshape.ops.subgraph_call import paths_of_sizes
+    from anyshape.ops.subgraph_call import code_that_is_read, paths_of_sizes
     from anyshape.support.packages import load as _load
     from anyshape.support.packages import size_paths as _size_paths
     from anyshape.support.version import __version__ as __version__
 
 paths_of_sizes.provide_by(lambda: _size_paths)
+code_that_is_read.provide_by(lambda: _load("anyshape.transforms.control_flow.kept"))
 
 # Names by the module that defines them, which loads at their first use. Settings are there at once, because they take
 # the state of the process at the import. So is `tracing`, which tells tables where rows come from.
@@ -26,6 +27,7 @@ _HOMES = {
         "tracing.pytrees": "register_pytree_node tree_leaves tree_map",
         "transforms.arguments.dynamic_shapes": "AUTO DYNAMIC STATIC",
         "transforms.arguments.specs": "eval_shape symbolic_args_specs trace",
+        "tracing.source.read": "as_written",
         "transforms.check_grads": "check_grads", "transforms.control_flow.associative_scan": "associative_scan",
         "transforms.control": "check checkpoint ravel_pytree statically_known stop_gradient",
         "transforms.control_flow.conditionals": "cond switch", "transforms.jit": "explain export jit load profile",
@@ -54,4 +56,4 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-del Any, collection_paused, paths_of_sizes  # no public names
+del Any, code_that_is_read, collection_paused, paths_of_sizes  # no public names

@@ -117,3 +117,9 @@ def pytest_collection_modifyitems(config, items):
         slow = [item for item in items if "slow" in item.keywords]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if "slow" not in item.keywords]
+
+
+@pytest.fixture
+def as_written(monkeypatch):
+    """Run functions as they are written, for tests of what Python's own loops and decisions make of a trace."""
+    monkeypatch.setattr(config, "read_source", "off")

@@ -170,6 +170,9 @@ if TYPE_CHECKING:
     from anyshape.tracing import row_maps as mapped_rows
     from anyshape.tracing import world as world
     from anyshape.tracing.captured import rebound as rebound
+    from anyshape.tracing.source import find as source_find
+    from anyshape.tracing.source import rebuild as source_rebuild
+    from anyshape.tracing.source import rewrite as source_rewrite
     from anyshape.transforms import less_memory as less_memory
     from anyshape.transforms import profiler as profiler
     from anyshape.transforms import sharing as sharing
@@ -217,6 +220,9 @@ else:
     world = Package("anyshape.tracing.world")  # that traced functions read: clocks, files
     value_decisions = Package("anyshape.tracing.decisions")  # of Python, with the naive evaluator
     cumulative_functions = Package("anyshape.transforms.control_flow.cumulative_functions")  # of associative_scan
+    source_find = Package("anyshape.tracing.source.find")  # of functions with loops
+    source_rebuild = Package("anyshape.tracing.source.rebuild")
+    source_rewrite = Package("anyshape.tracing.source.rewrite")
     size_paths = Package("anyshape.transforms.control_flow.size_paths")  # of exported functions that decide on sizes
     explain_text = Package("anyshape.inspect.explanation_text")
     notebook = Package("anyshape.inspect.notebook")

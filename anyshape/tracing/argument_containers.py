@@ -20,11 +20,13 @@ from anyshape.errors.messages import expression_at, show_expression
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import calls_user_function, tell
+from anyshape.ops.subgraph_call import code_that_is_read
 from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import code_of, line_of
 from anyshape.tracing.pytrees import NAMESPACE, PYTHON_SCALARS, Setting, argument_path, named, parameter_names, wrapped
+from anyshape.tracing.source.read import as_read
 
 _CONTAINERS = (list, tuple, dict, collections.deque)
 _FORMS = {
@@ -46,6 +48,7 @@ def keeping(function: Callable[..., Any], names: Sequence[str] | None = None) ->
     A changed container that the function returns is logged: its change is in the result, though not at the caller.
     `names` are the names of the positional parameters. Without them, the signature of the function has them.
     """
+    run = as_read(function)
 
     @calls_user_function
     @functools.wraps(function, assigned=("__name__",), updated=())
@@ -53,7 +56,9 @@ def keeping(function: Callable[..., Any], names: Sequence[str] | None = None) ->
         each: list[tuple[Any, Any]] = [((*[None] * i, x), {}) for i, x in enumerate(args)]
         each += [((), {name: x}) for name, x in kwargs.items()]
         before = [_parts(*one) for one in each]
-        result = function(*args, **kwargs)
+        result = run(*args, **kwargs)
+        if run is not function:
+            result = code_that_is_read().released(result)
         for one, parts, argument in zip(each, before, (*args, *kwargs.values()), strict=True):
             if (change := _first_change(parts, functools.partial(_parts, *one))) is None:
                 continue

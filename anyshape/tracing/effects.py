@@ -121,16 +121,27 @@ def _seen(x: Any) -> tuple[Any, str]:
     return value.unshared() if isinstance(value, Traced) else value, form
 
 
-def printed(*values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False) -> None:
-    """Print as Python does: when the program runs if a value is known only then, else now. Values may be of `Text`."""
+def printed(
+    *values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False,
+    always: bool = False,
+) -> None:  # fmt: skip
+    """Print as Python does: when the program runs if a value is known only then, else now. Values may be of `Text`.
+
+    With `always`, what is known is printed by the program too.
+    """
     between, last = _separator("sep", sep, " "), _separator("end", end, "\n")
-    texts = [x.parts if isinstance(x, Text) else (x if isinstance(x, str) else (x, "s", ""),) for x in values]
-    parts = [part for i, text in enumerate(texts) for part in ((between, *text) if i else text)]
-    if any(not isinstance(p, str) and _holds_late(p[0]) for p in parts):
+    parts = _joined(between, values)
+    if always or any(not isinstance(p, str) and _holds_late(p[0]) for p in parts):
         show([*parts, last], file, flush)
     else:
         shown = [p if isinstance(p, str) else cb.formatted(*p) for p in parts]
         print(*shown, sep="", end=last, file=file, flush=flush)
+
+
+def _joined(between: str, values: Sequence[Any]) -> list[Part]:
+    """Return the parts of values with a text between them."""
+    texts = [x.parts if isinstance(x, Text) else (x if isinstance(x, str) else (x, "s", ""),) for x in values]
+    return [part for i, text in enumerate(texts) for part in ((between, *text) if i else text)]
 
 
 def _separator(name: str, text: Any, default: str) -> str:

@@ -47,6 +47,7 @@ def jit(
     max_bytes: int | None = None,
     optimize: str | None = None,
     compile: str | None = None,
+    read_source: str | None = None,
     name: str | None = None,
 ) -> Any:
     """Trace `function` once per structure, dtypes and ranks of its arguments, and run it at any size.
@@ -67,6 +68,8 @@ def jit(
     - `compile` says when groups of steps of the optimised plan become machine code, by the C compiler of the system.
       "auto" builds it when the runs so far are worth that, "background" while calls go on, "wait" before the plan runs,
       "off" never. One build serves all sizes. None takes `anyshape.config.compile`, which is "auto".
+    - `read_source="auto"` reads the source of the function, and of the user's functions that it calls, so that loops
+      stay loops. "off" runs them as they are written. None takes `anyshape.config.read_source`, which is "auto".
 
     >>> import numpy as np
     >>> from anyshape import Dim
@@ -87,6 +90,7 @@ def jit(
         "max_bytes": max_bytes,
         "optimize": optimize,
         "compile": compile,
+        "read_source": read_source,
         "name": name,
     }
     if function is None:
@@ -95,7 +99,7 @@ def jit(
     shown_name = name if name is not None else function_name(function)
     static = static_arguments(function, shown_name, static_argnums, static_argnames)
     shapes = dynamic_shapes_of(function, shown_name, dynamic_shapes, on_decision, static.names)
-    checked = Options(static, shapes, max_bytes, optimize, compile).checked(shown_name)
+    checked = Options(static, shapes, max_bytes, optimize, compile, read_source).checked(shown_name)
     jitted = Jitted(function, shown_name, None, checked, (jit, (function,), options))
     jitted.may_rebind = True
     jitted.positional_from = function.positional_from if isinstance(function, Jitted) else 0

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.outcome import going_on
 from anyshape.errors import AnyshapeError, ArgumentError, MemoryLimitError, MissingPackageError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders, tracing_threads
@@ -30,6 +31,7 @@ from anyshape.tracing.captured.closures import MEMO, DepartedError
 from anyshape.tracing.captured.containers import Roots
 from anyshape.tracing.captured.watch import CapturedState
 from anyshape.tracing.draws import drawing_later, noting_reads, refuse_draws
+from anyshape.tracing.source.read import Loops, retried
 from anyshape.tracing.trace import Leaves, Trace, active_builder, is_one_of_several, raise_first, trace_call
 from anyshape.transforms.arguments.options import Options, with_static
 from anyshape.transforms.caching import cache as caching
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("anyshape.trace")
 _OFTEN = 2  # changes of captured state after which its values become arguments, if they can
+MOST_PATHS = 8  # by decisions on values, up to which each has a program of its own
 _MOST_JOINS = 4  # times that one function shares programs with others, until it has its own for ever
 
 
@@ -93,6 +96,7 @@ class Jitted:
         self.positional_from: int | None = None
         self._parameters: tuple[str, ...] | None = None  # that are given in both ways
         self._tables_stay = False  # whether the function needs tables as they are, not as arrays
+        self.loops: Loops | None = None  # that its traces met
         self._plain: Jitted | None = None  # the function, for one whose pickles carry its programs
 
     # -- calls
@@ -430,12 +434,26 @@ class Jitted:
         made_for = Arguments(call.key, leaves.arrays, call.static, names)
         static_state = made_for.static_state(state)
         reasons = self._cache.explain_miss(made_for)
+        loops = self._loops_of(call.key)
         _LOG.debug("%s: program %d is needed; %s", self.name, self._cache.added + 1, caching.ReasonList(reasons))
-        tracing = self._cache.tracing(state, static_state)
-        with tracing as watches, drawing_later(watches), noting_reads(self.name, watches):
-            once = lambda: refuse_draws(self.name, traced, [thing for w in watches for thing in w.things])
-            trace, scope = rebound.traced_once(watches, once, is_jit=self.may_rebind)
+
+        def read() -> tuple[Trace, Scope]:
+            tracing = self._cache.tracing(state, static_state)
+            with tracing as watches, drawing_later(watches), noting_reads(self.name, watches):
+                once = lambda: refuse_draws(self.name, traced, [thing for w in watches for thing in w.things])
+                result: tuple[Trace, Scope] = rebound.traced_once(watches, once, is_jit=self.may_rebind)
+            return result
+
+        is_off = (self.options.read_source or config.read_source) == "off"
+        trace, scope = read() if is_off else retried(read, loops)
         return TracedCall(trace, scope, made_for, reasons, static_state)
+
+    def _loops_of(self, key: Key) -> Loops:
+        """Return what is known of loops; where paths are many, programs hold choices on values from now on."""
+        self.loops = loops = self.loops or Loops()
+        if not loops.choosing and self._cache.evict_paths(key, MOST_PATHS):
+            loops.choosing = True
+        return loops
 
     def _prepared(self, args, kwargs, on_path: bool = False) -> tuple[Call, CacheEntry, bool]:
         """Return a call with its entry, and whether that was traced for it."""

@@ -185,6 +185,7 @@ def test_check_fails_when_everything_is_refused(run):
     assert "nothing was checked" in out
 
 
+@pytest.mark.usefixtures("as_written")
 def test_check_fails_when_the_function_cannot_be_traced(run):
     code, out, _ = run("check", "f:changes", "--shapes", "n", "--sizes", "1,2")
     assert code == 1

@@ -8,6 +8,8 @@ from tests.errors.grades import GOOD, MIDDLING
 from tests.errors.mistakes import MISTAKES
 from tests.errors.rubric import error_of, lacks, message_of
 
+pytestmark = pytest.mark.usefixtures("as_written")
+
 # Words that no message may use: names of primitives that users never write, and variables that they never declared.
 PRIVATE = re.compile(r"dot_general|broadcast_in_dim|reduce_\w+|scatter_\w+|size_token|\b[a-z]\w*_\d\b")
 

@@ -17,6 +17,8 @@ from anyshape import ShapeDtypeStruct, associative_scan, errors, export, grad, j
 from anyshape.graph.ir.builder import active_builders
 from anyshape.graph.prover.constraints import SourceLine
 
+pytestmark = pytest.mark.usefixtures("as_written")
+
 X, M = np.ones(3), np.ones((2, 3))
 HERE = "test_messages.py"
 

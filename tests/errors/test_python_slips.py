@@ -31,6 +31,8 @@ import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct, errors, jit
 from anyshape.scipy import integrate, interpolate, linalg, optimize, special, stats
 
+pytestmark = pytest.mark.usefixtures("as_written")
+
 X = np.array([0.5, 1.5, 2.5])
 SCALAR = ShapeDtypeStruct((), float)
 

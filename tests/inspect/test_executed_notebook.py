@@ -68,6 +68,7 @@ def test_an_exception_of_the_user_keeps_its_line(outputs):
     assert error.ename == "KeyError" and lines_of(error) == [(cell, 5, ""), (cell, 3, "own")]
 
 
+@pytest.mark.usefixtures("as_written")
 def test_the_warning_about_a_size_names_the_cell(outputs):
     warned = "".join(o.text for o in outputs["a fixed size"] if o.output_type == "stream")
     assert f"x.shape[0] at In[{NUMBERS['a fixed size']}]:3, so each value is traced" in warned

@@ -14,6 +14,8 @@ import anyshape
 from anyshape import STATIC, Dim, ShapeDtypeStruct, explain, grad, jit, vmap
 from anyshape.transforms.caching.cache import Cache
 
+pytestmark = pytest.mark.usefixtures("as_written")
+
 
 def line_of(function, text):
     """The number of the line of the function that holds the text."""

@@ -302,6 +302,7 @@ def test_a_function_that_is_traced_on_each_call_is_refused():
 # -- what is printed and written ---------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("as_written")
 def test_the_table_has_a_line_for_each_row_or_for_the_rest():
     def long(x):
         for _ in range(30):

@@ -188,6 +188,7 @@ LOOKS = [
 
 
 @pytest.mark.parametrize("function", LOOKS, ids=lambda f: f.__name__)
+@pytest.mark.usefixtures("as_written")
 def test_a_look_changes_nothing(function, monkeypatch):
     monkeypatch.setattr(logging, "raiseExceptions", False)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
@@ -459,6 +460,7 @@ MATTER = [
 
 
 @pytest.mark.parametrize("function", MATTER, ids=lambda f: f.__name__)
+@pytest.mark.usefixtures("as_written")
 def test_a_read_that_may_matter_ends_the_trace(function):
     with contextlib.redirect_stdout(io.StringIO()), pytest.raises(AnyshapeError, match=r"float\(\)|int\(\)"):
         jit(function)(np.array([1.0, 4.0]))
@@ -474,6 +476,7 @@ def test_what_finally_changes_is_no_other_result():
         np.testing.assert_array_equal(jit(a_finally)(np.ones(2)), a_finally(np.ones(2)))
 
 
+@pytest.mark.usefixtures("as_written")
 def test_a_function_without_its_source_hides_nothing(tmp_path):
     text = "def f(x):\n    try:\n        print(float(x[0]))\n    except Exception:\n        pass\n    return x\n"
     file = tmp_path / "looking.py"
@@ -539,3 +542,21 @@ def test_values_are_shown_where_there_are_any():
 def test_a_shown_value_is_a_text():
     with pytest.raises(TypeError):
         jit(lambda x: x * x.show_value())(np.ones(2))
+
+
+def test_a_caught_look_changes_nothing_in_a_function_that_is_read():
+    def shown(x):
+        try:
+            return f"{float(np.mean(x)):.3f}"
+        except TypeError:
+            return repr(x)
+
+    @jit
+    def total(x):
+        print("mean:", shown(x))
+        s = 0.0
+        for v in x:
+            s = s + v
+        return s
+
+    assert total(np.ones(3)) == 3 and total(np.ones(5)) == 5 and total.cache_info().traces == 1

@@ -46,6 +46,7 @@ def model(x):
     return helper(x).sum()
 
 
+@pytest.mark.usefixtures("as_written")
 def test_a_mistake_shows_few_lines():
     lines = []
     for row in MISTAKES:

@@ -12,6 +12,8 @@ import pytest
 import anyshape
 from anyshape import ShapeDtypeStruct, errors, explain, export, grad, hessian, jit, jvp, trace, value_and_grad, vmap
 
+pytestmark = pytest.mark.usefixtures("as_written")
+
 SIZES = (0, 1, 2, 5)
 RNG = np.random.default_rng(0)
 

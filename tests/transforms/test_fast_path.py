@@ -22,6 +22,8 @@ from anyshape.program import pytree_codegen
 from anyshape.tracing.pytrees import flatten
 from anyshape.transforms.caching import cache
 
+pytestmark = pytest.mark.usefixtures("as_written")
+
 Pair = collections.namedtuple("Pair", "left right")
 
 

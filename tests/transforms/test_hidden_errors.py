@@ -15,6 +15,8 @@ import anyshape
 from anyshape import ShapeDtypeStruct, cond, export, grad, jit, jvp, scan, vmap
 from anyshape.errors import AnyshapeError
 
+pytestmark = pytest.mark.usefixtures("as_written")
+
 QUESTIONS = {
     "size": lambda x: x.shape[0] > 3,
     "number of rows": lambda x: len(x) > 3,

@@ -195,6 +195,7 @@ def test_static_axes_have_a_program_each_and_the_others_one_for_all():
     assert all(c.why == "x.shape[1] was declared STATIC" for p in f.programs() for c in p.graph.conditions)
 
 
+@pytest.mark.usefixtures("as_written")
 def test_a_dynamic_size_may_be_narrowed_but_not_fixed():
     f = jit(lambda x: x if x.shape[0] > 4 else -x, dynamic_shapes={"x": (DYNAMIC,)})
     assert f(np.ones(5))[0] == 1 and f(np.ones(4))[0] == -1 and traces(f) == 2
@@ -312,6 +313,7 @@ def test_the_cache_is_bounded_and_evicts_unused_programs():
     assert f(np.ones(1), 3) == 3
 
 
+@pytest.mark.usefixtures("as_written")
 def test_evicted_programs_leave_the_fast_path():
     f = jit(lambda x: x * int(x.shape[0]))
     f._cache = Cache(limit=2)
@@ -336,6 +338,7 @@ def test_a_failed_trace_adds_no_entry():
     assert f(np.ones(2)).tolist() == [1, 1]
 
 
+@pytest.mark.usefixtures("as_written")
 def test_threads_share_programs():
     def function(x):
         return np.sum(x) * (2 if x.shape[0] > 3 else 3) + int(x.shape[1])

@@ -22,7 +22,7 @@ from tests.laws.sweep import ERRORS, check_equal, leaves, outcome
 from tests.transforms.control_flow.branching_programs import anp, program
 from tests.transforms.logged_questions import Size, compile_logged
 
-pytestmark = pytest.mark.filterwarnings("ignore:Mean of empty slice")
+pytestmark = [pytest.mark.filterwarnings("ignore:Mean of empty slice"), pytest.mark.usefixtures("as_written")]
 CALLS = 50
 FAMILIES = (AssertionError, *ERRORS)
 

@@ -10,6 +10,8 @@ import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct, cond, errors, export, grad, jit, scan, trace, value_and_grad, vmap
 from anyshape.transforms import sharing
 
+pytestmark = pytest.mark.usefixtures("as_written")
+
 SIZES = (0, 1, 2, 5)
 RNG = np.random.default_rng(0)
 

@@ -16,6 +16,7 @@ DEFAULT_MODE = "auto"
 # Groups are compiled when that pays, never, while calls go on, or before the first call.
 COMPILE_MODES = ("auto", "off", "background", "wait")
 DEFAULT_COMPILE = "auto"
+READING = ("auto", "off")  # functions are read, and loops kept, or run as they are written
 TRACEBACKS = ("short", "full")  # without and with the frames of the library
 AMBIENT_ERRSTATE = np.geterr()  # at the import of anyshape: an `np.seterr` before it is not a block of `np.errstate`
 
@@ -32,11 +33,16 @@ class Config:
       "background" or "wait".
     - `reproducible`: whether equal arguments give equal bits in each call, and in each process on one machine. The
       setting applies to programs made afterwards: they have no machine code, and "auto" optimises them at once.
+    - `read_source`: "auto" to read the source of functions that are traced, so that their loops stay loops. "off" runs
+      them as they are written. It applies to traces made afterwards, of functions whose `jit` does not say it.
     - `traceback`: "short" for errors that show the lines of the user alone, "full" with the ones of anyshape.
     - `shape_cache_bytes`: bound of the bytes that programs cache of shape-only arrays, such as masks; 0 caches none.
     """
 
-    __slots__ = ("compile", "max_paths", "num_threads", "optimize", "reassociate", "reproducible", "shape_cache_bytes")
+    __slots__ = (
+        "compile", "max_paths", "num_threads", "optimize", "read_source", "reassociate", "reproducible",
+        "shape_cache_bytes",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -48,11 +54,12 @@ class Config:
         traceback: str = "short",
         compile: str = DEFAULT_COMPILE,
         reproducible: bool = False,
+        read_source: str = READING[0],
     ) -> None:
         self.num_threads, self.reassociate = num_threads, reassociate
         self.shape_cache_bytes, self.optimize = shape_cache_bytes, optimize
         self.max_paths, self.traceback, self.compile = max_paths, traceback, compile
-        self.reproducible = reproducible
+        self.reproducible, self.read_source = reproducible, read_source
 
     if not TYPE_CHECKING:  # for type checkers a misspelt setting is an error, as it is here by the slots
 
@@ -70,7 +77,7 @@ class Config:
 
     def __repr__(self) -> str:
         first = ("max_paths", "num_threads", "reassociate", "shape_cache_bytes", "optimize", "compile")
-        names = (*first, "reproducible", "traceback")
+        names = (*first, "read_source", "reproducible", "traceback")
         return f"Config({', '.join([f'{name}={getattr(self, name)!r}' for name in names])})"
 
 
@@ -86,6 +93,13 @@ def checked_compile(mode: object, name: str) -> str:
     if isinstance(mode, str) and mode in COMPILE_MODES:
         return mode
     raise ArgumentError(name, "compile", f"is {mode!r:.50}", 'give "auto", "off", "background" or "wait"')
+
+
+def checked_reading(mode: object, name: str) -> str:
+    """Return the mode, or raise ArgumentError if there is none of this name."""
+    if isinstance(mode, str) and mode in READING:
+        return mode
+    raise ArgumentError(name, "read_source", f"is {mode!r:.50}", 'give "auto" or "off"')
 
 
 def _at_least(minimum: int, number: object, setting: str, unit: str) -> int:
@@ -120,6 +134,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "reproducible": lambda value: _checked_flag(value, "reproducible"),
     "optimize": lambda mode: checked_mode(mode, "config"),
     "compile": lambda mode: checked_compile(mode, "config"),
+    "read_source": lambda mode: checked_reading(mode, "config"),
     "traceback": _checked_form,
 }
 
@@ -161,4 +176,5 @@ config: Config = Config(
     optimize=default_mode(),
     compile=_mode_of_environment("ANYSHAPE_COMPILE", COMPILE_MODES, DEFAULT_COMPILE),
     reproducible=_mode_of_environment("ANYSHAPE_REPRODUCIBLE", ("0", "1"), "0") == "1",
+    read_source=_mode_of_environment("ANYSHAPE_READ_SOURCE", READING, READING[0]),
 )

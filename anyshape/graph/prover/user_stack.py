@@ -1,10 +1,11 @@
 """Find the lines of the user's program on the stack: the innermost one, and its callers within a trace."""
 
+import functools
 import os
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
@@ -111,6 +112,13 @@ def is_user_frame(frame: FrameType) -> bool:
     return not is_foreign
 
 
+def is_user_file(file: str, module_globals: Mapping[str, Any]) -> bool:
+    """Return whether a file is of the user's own code, not of an installed package."""
+    generated = file == "<string>" and str(module_globals.get("__name__")).startswith("anyshape.")
+    return not (generated or _is_foreign_file(file) or _package_of(file))
+
+
+@functools.lru_cache(maxsize=1024)
 def _is_foreign_file(file: str) -> bool:
     """Return whether a file is of anyshape, NumPy, SciPy, Python or another package that has no code of users."""
     is_foreign = file.startswith(_FOREIGN) and not file.startswith(_DEMO)

@@ -61,16 +61,18 @@ class Memory:
     - `outside` says where else they are read: "an argument", "a constant" or nowhere.
     - `is_contiguous`: they are in C order. If that is not known, `argument` is the input whose array can tell.
     - `arrays` are the arrays that share them.
-    - `lent` says why they cannot be read or written to now, "" if they can.
+    - `lent` says why they cannot be read or written to now, "" if they can; an exception is raised as it is.
+    - `frozen` is the exception that a write raises, None if they can be written to.
     """
 
-    __slots__ = ("argument", "arrays", "current", "is_contiguous", "lent", "outside", "owner")
+    __slots__ = ("argument", "arrays", "current", "frozen", "is_contiguous", "lent", "outside", "owner")
 
     def __init__(self, array: Any, outside: str = "", is_contiguous: bool = False, argument: Any = None) -> None:
         self.current: Any = array.unshared()
         self.owner: Builder | None = array.owner
         self.outside: str = outside
-        self.lent: str = ""
+        self.lent: str | BaseException = ""
+        self.frozen: BaseException | None = None
         self.argument: Any = argument
         self.is_contiguous = is_contiguous or array.meta.rank <= (0 if argument is not None else 1)
         self.arrays = [weakref.ref(array)]
@@ -197,6 +199,8 @@ def current_value(x: Any) -> Any:
     The array keeps it, unless it is read in a trace that takes all operations: there the value is not everyone's.
     """
     memory = x.memory
+    if isinstance(memory.lent, BaseException):
+        raise memory.lent
     if memory.lent:
         raise MutationError("x", memory.lent, "read the argument of the function instead", user_line())
     _settle(x, "read of a reshaped array")
@@ -256,11 +260,19 @@ def _outdate(x) -> bool:
 
 def _check_writable(memory: Memory, views: tuple[View, ...], asked: str) -> None:
     """Refuse writes to memory that is not this trace's, and through views that NumPy does not write through."""
+    if memory.frozen is not None:
+        raise memory.frozen
     problem = f"the array is {memory.outside}" if memory.outside else _problem_between(memory.owner)
     if not problem and any(view.write is None for view in views):
         problem = "the array is read-only, as in NumPy"
     if problem:
         raise MutationError(asked, problem, "write {x} = {x}.copy() before", user_line())
+
+
+def may_be_written(memory: Memory) -> bool:
+    """Return whether the active trace may write to memory, which is not that of a trace that ended."""
+    is_open = memory.owner is None or not memory.owner.closed
+    return is_open and not memory.outside and not _problem_between(memory.owner)
 
 
 def _problem_between(owner: Builder | None) -> str:

@@ -27,6 +27,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import TRANSPARENT, changing_lines, may_rebind, origin, storing_line
 from anyshape.tracing.captured.containers import UNBOUND, dict_of, read_cell, read_slot, slots_of
 from anyshape.tracing.pytrees import Setting, flatten, is_array, settings_of
+from anyshape.tracing.source.read import as_read
 
 _NUMBERS = (int, float, complex, np.number, np.ndarray)
 _CONTAINERS = (list, dict, set, deque)
@@ -332,7 +333,7 @@ class Rebinding:
         try:
             for label, name in self._variables.items():
                 name.write(values[label])
-            result = self.function(*args, **kwargs)
+            result = as_read(self.function)(*args, **kwargs)
             finals = {label: name.read() for label, name in self.names.items()}
         except LeakedTracerError:  # a loop traces its body again
             for name in self._variables.values():

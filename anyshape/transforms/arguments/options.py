@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.runtime.config import checked_compile, checked_mode
+from anyshape.backend.runtime.config import checked_compile, checked_mode, checked_reading
 from anyshape.errors import ArgumentError
 from anyshape.support.freezing import freeze, frozen_setting
 from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import is_setting, named
+from anyshape.tracing.source.read import as_read
 from anyshape.transforms.arguments.dynamic_shapes import DynamicShapes, dynamic_shapes_of
 
 
@@ -70,7 +71,7 @@ class StaticArguments:
 
         def of_dynamic(*values, **others):
             by_position: dict[int | str, Any] = static | dict(zip(dynamic, values, strict=True))
-            return function(*[by_position[i] for i in range(len(args))], **keywords, **others)
+            return as_read(function)(*[by_position[i] for i in range(len(args))], **keywords, **others)
 
         rest = {name: x for name, x in kwargs.items() if name not in static}
         parameters = [n for i, n in enumerate(names) if i not in static]
@@ -109,7 +110,7 @@ def with_static(function: Callable[..., Any], static: dict[int | str, Any]) -> C
 
     def merged(*args, **kwargs):
         positional = [static.get(i, x) for i, x in enumerate(args)]
-        return function(*positional, **{name: static.get(name, x) for name, x in kwargs.items()})
+        return as_read(function)(*positional, **{name: static.get(name, x) for name, x in kwargs.items()})
 
     merged.__wrapped__ = function  # type: ignore[attr-defined]  # errors name its parameters
     return merged
@@ -176,7 +177,7 @@ _NUMBERS = (int, float, np.integer, np.floating)
 class Options:
     """Options of `jit` for one function.
 
-    `optimize` and `compile` are None for the modes that `anyshape.config` has at a trace.
+    `optimize`, `compile` and `read_source` are None for the modes that `anyshape.config` has at a trace.
     """
 
     static: StaticArguments = field(default_factory=StaticArguments)
@@ -184,6 +185,7 @@ class Options:
     max_bytes: int | None = None
     optimize: str | None = None
     compile: str | None = None
+    read_source: str | None = None
 
     def checked(self, name: str) -> Options:
         """Return the options, or raise ArgumentError for a limit or a mode that is none."""
@@ -200,6 +202,8 @@ class Options:
             checked_mode(self.optimize, name)
         if self.compile is not None:
             checked_compile(self.compile, name)
+        if self.read_source is not None:
+            checked_reading(self.read_source, name)
         return self
 
     def bound(self) -> Options:

@@ -669,6 +669,15 @@ class Cache:
         for other in (entry, *self.entries()):
             self._collect_hits(other)
 
+    def evict_paths(self, key: Key, most: int) -> bool:
+        """Evict the programs of paths for a key if there are more than so many; return whether there were."""
+        paths = [entry for entry in self.by_key.get(key, ()) if entry.path]
+        if len(paths) <= most:
+            return False
+        for entry in paths:
+            self._evict(entry)
+        return True
+
     def info(self) -> CacheInfo:
         """Return the numbers of traces, hits, entries and evictions, and the limit."""
         entries = self.entries()

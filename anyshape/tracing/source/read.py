@@ -1,0 +1,266 @@
+"""Read functions of users: what a trace runs in their place, and which of their loops it keeps.
+
+A trace that reads functions has a session. It holds which loops stay as they are written. A loop whose kept form means
+something else ends the trace, which then starts again without it.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import pickle
+import sys
+import threading
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from anyshape.graph.prover.user_stack import is_user_file
+from anyshape.ops.subgraph_call import RUNTIME, code_that_is_read
+from anyshape.support.packages import source_find, source_rebuild, source_rewrite
+
+_Function = Callable[..., Any]
+F = TypeVar("F", bound=Callable[..., Any])
+_READ: dict[tuple[types.CodeType, str], types.CodeType | str] = {}  # or why code is run as it is written
+_MADE: dict[int, Any] = {}  # the syntax that code was rewritten from, by the id of the code, which `_READ` keeps
+_LOOPS = {code for name, code in dis.opmap.items() if "FOR_ITER" in name or "JUMP_BACKWARD" in name}
+_CHOICES = {code for name, code in dis.opmap.items() if "JUMP" in name}
+# a call of a variable; from Python 3.13 on, of anything but a method
+_LOCAL_CALL = bytes([dis.opmap["PUSH_NULL"], 0, *([dis.opmap["LOAD_FAST"]] if sys.version_info < (3, 13) else [])])
+_MEANT = {
+    "abs", "all", "any", "complex", "divmod", "enumerate", "float", "int", "isinstance", "item", "len", "math", "max",
+    "min", "pow", "print", "range", "reversed", "round", "sorted", "sum", "tolist", "zip",
+}  # fmt: skip  # builtins and methods that mean something else for traced values
+_MAKERS = {
+    "arange", "array", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d", "atleast_3d", "block", "bool_",
+    "complex128", "empty", "eye", "float32", "float64", "full", "geomspace", "identity", "indices", "int32", "int64",
+    "linspace", "logspace", "meshgrid", "ones", "tri", "zeros",
+}  # fmt: skip  # of NumPy, which do not see traced values themselves
+_TRIGGERS = _MEANT | _MAKERS
+
+
+class NotKept(BaseException):
+    """Raised to trace a function again, with a loop as it is written; no handler of the user sees it."""
+
+    def __init__(self, code: types.CodeType, why: str, apart: bool = False) -> None:
+        super().__init__(why)
+        self.code, self.why, self.apart = code, why, apart
+
+
+class Loops:
+    """Loops that traces of one function met, by the code of their bodies.
+
+    - `refused`: those that are run as they are written, and why.
+    - `apart`: those whose first iteration is run apart.
+    - `choosing`: choices on values are part of the program outside of loops too, as they made many paths.
+    """
+
+    def __init__(self) -> None:
+        self.refused: dict[types.CodeType, str] = {}
+        self.apart: set[types.CodeType] = set()
+        self.choosing = False
+
+    def learn(self, signal: NotKept) -> None:
+        """Note what ended a trace."""
+        if signal.code in (self.apart if signal.apart else self.refused):
+            raise AssertionError(f"a loop was kept in spite of this: {signal.why}") from signal
+        if signal.apart:
+            self.apart.add(signal.code)
+        else:
+            self.refused[signal.code] = signal.why
+
+
+class Session:
+    """Facts that one trace knows of the loops that it reads.
+
+    - `learned`: what earlier traces of a body found out.
+    - `frames`: the bodies that are traced into the program now, the innermost last.
+    - `holders`: values that loops and choices hold beside the variables that they are of.
+    - `in_program`: bodies that became part of the program.
+    """
+
+    def __init__(self, loops: Loops) -> None:
+        self.refused, self.apart, self.choosing = loops.refused, loops.apart, loops.choosing
+        self.learned: dict[types.CodeType, Any] = {}
+        self.frames: list[Any] = []
+        self.holders: list[dict[str, Any]] = []
+        self.in_program: list[types.CodeType] = []
+
+
+class _Sessions(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Session] = []
+
+
+_SESSIONS = _Sessions()
+
+
+def session() -> Session | None:
+    """Return the session of the active trace of this thread, None where functions are run as they are written."""
+    return _SESSIONS.stack[-1] if _SESSIONS.stack else None
+
+
+def retried(trace: Callable[[], Any], loops: Loops) -> Any:
+    """Return the result of a trace that reads functions, traced again for each loop that turns out to stay."""
+    stack = _SESSIONS.stack
+    depth = len(stack)
+    while True:
+        try:
+            stack.append(Session(loops))
+            return trace()
+        except NotKept as signal:
+            loops.learn(signal)
+        finally:
+            del stack[depth:]
+
+
+def as_read(function: Any) -> Any:
+    """Return what a trace runs in place of a function: one with the same meaning, whose loops it may keep."""
+    if not _SESSIONS.stack:
+        return function
+    kind = type(function)
+    if kind is types.FunctionType:
+        return _read(function)
+    if kind is types.MethodType and type(function.__func__) is types.FunctionType:
+        read = _read(function.__func__)
+        return function if read is function.__func__ else types.MethodType(read, function.__self__)
+    if kind is functools.partial:
+        read = as_read(function.func)
+        return function if read is function.func else functools.partial(read, *function.args, **function.keywords)
+    return function
+
+
+def is_rewritten(function: Any) -> bool:
+    """Return whether a function, or that of a method, has code that was rewritten."""
+    return id(getattr(function, "__func__", function).__code__) in _MADE
+
+
+_MARK = "__anyshape_as_written__"
+_AS_WRITTEN = "as_written marks it"
+
+
+def as_written(function: F) -> F:
+    """Mark a function that traces run as it is written: its source is not read, and its loops are unrolled.
+
+    >>> import anyshape
+    >>> @anyshape.as_written
+    ... def power(x, n):
+    ...     y = 1.0
+    ...     for _ in range(n):
+    ...         y = y * x
+    ...     return y
+    >>> print(anyshape.jit(power, static_argnames="n")(2.0, n=10))
+    1024.0
+    """
+    function.__anyshape_as_written__ = True  # type: ignore[attr-defined]  # functions take attributes
+    return function
+
+
+def _read(function: Any) -> _Function:
+    code = function.__code__
+    if id(code) in _MADE or not is_user_file(code.co_filename, function.__globals__):
+        return function
+    session = _SESSIONS.stack[-1]
+    if not session.frames and not is_worth_reading(function, session.choosing):
+        return function
+    new = _AS_WRITTEN if getattr(function, _MARK, False) else _code(function)
+    if isinstance(new, str) and session.frames:
+        raise NotKept(session.frames[-1].code, f"it calls {code.co_qualname}, which is run as it is written: {new}")
+    return function if isinstance(new, str) else source_rebuild.bound(new, function, {RUNTIME: code_that_is_read()})
+
+
+def _code(function: Any) -> types.CodeType | str:
+    """Return the code of a function as it is read, or why it is run as it is written."""
+    code = function.__code__
+    key = code, code.co_filename
+    known = _READ.get(key)
+    if known is None:
+        known = _READ[key] = _rewritten_code(function)
+    return known
+
+
+def _rewritten_code(function: Any) -> types.CodeType | str:
+    source = source_find.syntax_of(function.__code__, function.__globals__)
+    if isinstance(source, str):
+        return source
+    try:
+        node = source_rewrite.rewritten(pickle.loads(pickle.dumps(source.node, 5)))
+    except source_rewrite.UnreadableError as error:
+        return str(error)
+    code = source_rebuild.compiled(node, source, function.__code__, (RUNTIME,))
+    _enter(code, source)
+    return code
+
+
+def _enter(code: types.CodeType, source: Any) -> None:
+    _MADE[id(code)] = source
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            _enter(constant, source)
+
+
+def source_of(code: types.CodeType) -> Any:
+    """Return the syntax that code was rewritten from, None for other code."""
+    return _MADE.get(id(code))
+
+
+# -- functions that need no reading
+
+
+def is_worth_reading(function: Any, choosing: bool, seen: set[types.CodeType] | None = None) -> bool:
+    """Return whether code has what a trace reads: loops, names of what does not see traced values, calls of such code.
+
+    `choosing`: it runs in the body of a loop that is kept, where an `if` is part of the program.
+    """
+    code, space = function.__code__, function.__globals__
+    seen = set() if seen is None else seen
+    if code in seen:
+        return False
+    seen.add(code)
+    if _has(code, choosing):
+        return True
+    named = [space[name] for name in code.co_names if name in space]
+    for cell in function.__closure__ or ():
+        if cell != _EMPTY:
+            named.append(cell.cell_contents)
+    is_worth = False
+    for value in named:
+        is_worth = is_worth or _is_worth(value, choosing, seen)
+    return is_worth
+
+
+def _is_worth(value: Any, choosing: bool, seen: set[types.CodeType]) -> bool:
+    """Return whether what a name stands for may need reading where it is called."""
+    value = value.__func__ if type(value) is types.MethodType else value
+    if type(value) is types.FunctionType:
+        is_users = is_user_file(value.__code__.co_filename, value.__globals__)
+        return is_users and is_worth_reading(value, choosing, seen)
+    return not (isinstance(value, _PLAIN) or type(value).__module__.startswith(("anyshape", "numpy")))
+
+
+_EMPTY = types.CellType()
+_PLAIN = (types.ModuleType, types.BuiltinFunctionType, types.FunctionType, np.ndarray, np.generic, int, float, complex,
+          str, tuple, list, dict, bytes, set, frozenset, type(None), np.ufunc, np.dtype)  # fmt: skip
+
+
+@functools.lru_cache(maxsize=4096)
+def _has(code: types.CodeType, choosing: bool) -> bool:
+    """Return whether code itself has what a trace reads."""
+    instructions = {*code.co_code[::2]}
+    if instructions & _LOOPS or (choosing and instructions & _CHOICES):
+        return True
+    if _LOCAL_CALL in code.co_code or not _TRIGGERS.isdisjoint(code.co_names):
+        return True
+    is_worth = False
+    for op, argument in zip(code.co_code[::2], code.co_code[1::2], strict=True):  # may call these as methods
+        is_worth = is_worth or (op == _METHOD and code.co_names[argument >> _SHIFT] not in _KNOWN)
+    for constant in code.co_consts:
+        is_worth = is_worth or (type(constant) is types.CodeType and _has(constant, choosing))
+    return is_worth
+
+
+# from Python 3.12 on, the last bit of LOAD_ATTR says whether it loads a method
+_METHOD, _SHIFT = (dis.opmap["LOAD_METHOD"], 0) if sys.version_info < (3, 12) else (dis.opmap["LOAD_ATTR"], 1)
+_KNOWN = {*dir(np.ndarray), *dir(np), *dir(np.linalg), *dir(np.fft)} - _TRIGGERS

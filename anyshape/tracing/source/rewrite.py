@@ -1,0 +1,364 @@
+"""Rewrite a function so that its loops and choices ask, while it is traced, whether they become part of the program.
+
+Bodies of loops and branches become functions inside, which share the variables of the function: `nonlocal` says so.
+Each loop, `if`, `and`, conditional expression and call then asks the run-time part, a module that the name
+`__anyshape__` stands for. Where nothing is traced, that does what Python does.
+"""
+
+import ast
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from anyshape.tracing.source.jumps import RUNTIME, UnreadableError, load, own_nodes, runtime, thunk, without_jumps
+from anyshape.tracing.source.name_flow import Live, Liveness, Unbound, bound, grown, read, rebound, written
+
+_ALL_NAMES = {"locals", "vars", "dir", "eval", "exec"}  # they see variables that moved into functions inside
+_LISTED = {"sum", "min", "max", "list", "tuple", "sorted"}  # they read a generator to its end
+_OPERATORS = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
+    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+_SUSPENDS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def rewritten(node: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef:
+    """Return a function with the syntax of another one, which it changes; raise UnreadableError if that cannot be."""
+    if isinstance(node, ast.Lambda):
+        body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
+        node = ast.copy_location(ast.FunctionDef("__kept_lambda__", node.args, body, []), node)
+    return ast.fix_missing_locations(_Rewriter(node, set()).function())
+
+
+def _check(function: ast.FunctionDef) -> None:
+    """Raise UnreadableError for code that functions inside of the function would change."""
+    nodes = [n for s in function.body for n in own_nodes(s)]
+    for n in nodes:
+        if isinstance(n, _SUSPENDS):
+            raise UnreadableError("it is a generator or a coroutine")
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in _ALL_NAMES and len(n.args) < 1:
+            raise UnreadableError(f"it calls {n.func.id}()")
+        if isinstance(n, ast.Name) and n.id in ("exec", "eval"):
+            raise UnreadableError(f"it calls {n.id}")
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Rewrites one function, and by others of its kind the functions inside."""
+
+    def __init__(self, function: ast.FunctionDef, sometimes: set[str]) -> None:
+        self._function, self._sometimes = function, sometimes  # names of functions around it that may have no value
+        self._globals, self._nonlocals, self._bound_inside = _outside(function)
+        first = [*function.args.posonlyargs, *function.args.args][:1]
+        self._first = first[0].arg if first else None
+
+    def function(self) -> ast.FunctionDef:
+        """Return the function, rewritten."""
+        node = self._function
+        _check(node)
+        without_jumps(node)
+        self._live = Liveness(node, self._nonlocals | self._globals).around
+        unbound = Unbound(node, self._sometimes | self._nonlocals)
+        self._unbound, self._sometimes = unbound.reads, unbound.sometimes
+        names = sorted(bound(node.body) - self._globals - self._nonlocals)
+        at = 1 if ast.get_docstring(node, clean=False) is not None else 0
+        node.body[at:] = [*_declared(names, node), *self._block(node.body[at:])]
+        return node
+
+    def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
+        for s in statements:
+            is_simple = not isinstance(s, (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.TryStar, ast.Match))
+            outside = bound([s]) & (self._globals | self._nonlocals) if is_simple else set()
+            new = self.visit(s)
+            done += new if isinstance(new, list) else [new] if new is not None else []
+            for name in sorted(outside):
+                rebinds = ast.Expr(runtime("rebinds", ast.Constant(name), thunk(load(name))))
+                done.append(ast.copy_location(rebinds, s))
+        return done or [ast.Pass()]
+
+    # -- bodies and branches as functions
+
+    def _body(
+        self, name: str, names: set[str], block: list[ast.stmt], like: ast.AST, *parameters: str
+    ) -> ast.FunctionDef:
+        """Return a function inside that runs a block, which binds names of the function around it."""
+        names = names | self._bound_inside
+        shared = sorted(names - self._globals)
+        head: list[ast.stmt] = [ast.Global(sorted(names & self._globals))] if names & self._globals else []
+        head += [ast.Nonlocal(shared)] if shared else []
+        arguments = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
+        made = ast.FunctionDef(name, arguments, [*head, *block], [])
+        return ast.copy_location(made, like)
+
+    def _facts(self, statement: ast.stmt, block: Sequence[ast.AST], target: Sequence[ast.AST] = ()) -> ast.Constant:
+        """Return what analysis knows of a loop or a choice: names, and why it stays as it is written, "" if it may not.
+
+        The names are what it binds, what of this is read later, and what `x += y` alone binds.
+        """
+        live = self._live.get(id(statement), Live(set(), set()))
+        names = bound([*block, *target]) | self._bound_inside
+        stops = getattr(statement, "stops", ())
+        later = names & (live.start | live.after | {*stops} | self._bound_inside)
+        in_place = names - rebound([*block, *target])
+        after = names & (live.after | self._bound_inside)
+        facts = [
+            sorted(names),
+            sorted(later),
+            sorted(after),
+            sorted(in_place),
+            stops,
+            sorted(written(block)),
+            sorted(grown(block)),
+        ]
+        return _constant([*map(tuple, facts), self._why_plain(block)])
+
+    def _why_plain(self, block: Sequence[ast.AST]) -> str:
+        """Return why a block is run by Python in any case."""
+        for node in (n for s in block for n in own_nodes(s)):
+            if isinstance(node, (ast.Try, ast.TryStar)):
+                return "it handles exceptions"
+            if isinstance(node, ast.With):
+                return "it enters a context"
+            if isinstance(node, ast.Name) and node.id in self._globals and not isinstance(node.ctx, ast.Load):
+                return f"it binds {node.id}, a global variable"
+            if isinstance(node, ast.Match):
+                return "it matches patterns"
+        return ""
+
+    def visit_If(self, node: ast.If) -> Any:
+        facts = self._facts(node, [*node.body, *node.orelse])
+        if flags := getattr(node, "flags", None):
+            block = self._body("__kept_if__", bound(node.body) | {*flags}, self._block(node.body), node)
+            return [block, self._statement(runtime("unless", _constant(flags), load(block.name), facts), node)]
+        test = self.visit(node.test)
+        yes = self._body("__kept_if__", bound(node.body), self._block(node.body), node)
+        functions = [yes]
+        call = runtime("if_", test, load(yes.name), ast.Constant(None), facts)
+        if node.orelse:
+            names = bound(node.orelse)
+            functions.append(self._body("__kept_else__", names, self._block(node.orelse), node.orelse[0]))
+            call.args[2] = load(functions[1].name)
+        return [*functions, self._statement(call, node)]
+
+    def visit_For(self, node: ast.For) -> Any:
+        facts = self._facts(node, node.body, [node.target])
+        iterable = self.visit(node.iter)
+        names = bound([node.target, *node.body])
+        item = ast.copy_location(ast.Assign([self._target(node.target)], load("__kept_item__")), node.target)
+        body = self._body("__kept_body__", names, [item, *self._block(node.body)], node, "__kept_item__")
+        return [body, self._statement(runtime("for_", iterable, load(body.name), facts), node)]
+
+    def visit_While(self, node: ast.While) -> Any:
+        facts = self._facts(node, node.body, [node.test])
+        test = self._test("__kept_test__", node.test)
+        body = self._body("__kept_body__", bound(node.body), self._block(node.body), node)
+        return [test, body, self._statement(runtime("while_", load(test.name), load(body.name), facts), node)]
+
+    def _test(self, name: str, test: ast.expr) -> ast.FunctionDef:
+        names, answer = bound([test]), ast.copy_location(ast.Return(self.visit(test)), test)
+        return ast.copy_location(self._body(name, names, [answer], answer), test)
+
+    @staticmethod
+    def _statement(call: ast.expr, like: ast.AST) -> ast.Expr:
+        head = getattr(like, "test", getattr(like, "iter", like))
+        return ast.copy_location(ast.Expr(ast.copy_location(call, head)), head)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        decorators = [self.visit(d) for d in node.decorator_list]
+        node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
+        with contextlib.suppress(UnreadableError):  # it stays as it is written
+            node = _Rewriter(node, self._sometimes).function()
+        node.decorator_list = decorators
+        return node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        node.body = [self.visit_FunctionDef(s) if isinstance(s, ast.FunctionDef) else s for s in node.body]
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        """Drop the annotation: a variable of a function around may not have one."""
+        if node.value is None:
+            return None
+        return self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        message = node.msg or ast.Constant(None)
+        node.test = ast.copy_location(runtime("holds", self.visit(node.test), thunk(self.visit(message))), node.test)
+        node.msg = node.msg and self.visit(node.msg)
+        return node
+
+    # -- expressions
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        is_unbound = id(node) in self._unbound and not node.id.startswith("__kept")
+        return ast.copy_location(runtime("bound", node), node) if is_unbound else node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        was_unbound = id(node) in self._unbound
+        node.value = self.visit(node.value)
+        if not isinstance(node.target, ast.Name):
+            node.target = self._target(node.target)
+        else:
+            name, check = node.target.id, "bound" if was_unbound else "changed"
+            first = ast.Assign([ast.Name(name, ast.Store())], runtime(check, load(name)))
+            return [ast.copy_location(first, node), node]
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        node.value = self.visit(node.value)
+        node.targets = [self._target(t) for t in node.targets]
+        return node
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        node.targets = [self._target(t) for t in node.targets]
+        return node
+
+    def _target(self, target: Any) -> Any:
+        """Return a target whose object says whether a loop that is kept may change it."""
+        if isinstance(target, (ast.Subscript, ast.Attribute)):
+            target.value = self.visit(target.value)
+            if isinstance(target, ast.Subscript):
+                target.slice = self.visit(target.slice)
+            target.value = ast.copy_location(runtime("changed", target.value), target.value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            target.elts = [self._target(t) for t in target.elts]
+        elif isinstance(target, ast.Starred):
+            target.value = self._target(target.value)
+        return target
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name == "super":
+            return self._super(node)
+        if name in _LISTED and node.args and isinstance(of := node.args[0], ast.GeneratorExp):
+            node.args[0] = ast.copy_location(ast.ListComp(of.elt, of.generators), of)
+        if name == "print":
+            node.args = [_text(x) for x in node.args]
+        is_ours = isinstance(node.func, ast.Attribute) and RUNTIME in read(node.func)
+        self.generic_visit(node)
+        if not is_ours:
+            node.func = ast.copy_location(runtime("call", node.func), node.func)
+        return node
+
+    def _super(self, node: ast.Call) -> ast.Call:
+        """Return `super()` with what it means in the function itself, for functions inside."""
+        if not node.args and self._first:
+            node.args = [load("__class__"), load(self._first)]
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        if _binds(node):
+            return node
+        first, *others = [self.visit(v) for v in node.values]
+        name = "or_" if isinstance(node.op, ast.Or) else "and_"
+        return ast.copy_location(runtime(name, first, *map(thunk, others)), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        self.generic_visit(node)
+        return ast.copy_location(runtime("not_", node.operand), node) if isinstance(node.op, ast.Not) else node
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        if _binds(node):
+            return node
+        self.generic_visit(node)
+        return ast.copy_location(runtime("choose", node.test, thunk(node.body), thunk(node.orelse)), node)
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        if _binds(node):
+            return node
+        self.generic_visit(node)
+        if len(node.ops) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            return node
+        others = [
+            ast.Tuple([ast.Constant(_OPERATORS[type(op)]), thunk(x)], ast.Load())
+            for op, x in zip(node.ops, node.comparators, strict=True)
+        ]
+        return ast.copy_location(runtime("compare", node.left, *others), node)
+
+    def _made(self, node: Any) -> Any:
+        self.generic_visit(node)
+        is_read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+        return ast.copy_location(runtime("made", node), node) if is_read else node
+
+    visit_List = visit_Dict = visit_Set = visit_SetComp = visit_DictComp = _made
+
+    def visit_ListComp(self, node: ast.ListComp) -> Any:
+        generator = node.generators[0]
+        targets = _names(generator.target)
+        if len(node.generators) > 1 or generator.ifs or generator.is_async or targets is None or _binds(node):
+            return self._made(node)
+        self.generic_visit(node)
+        parameters = ast.arguments([], [ast.arg(t) for t in targets], None, [], [], None, [])
+        function = ast.copy_location(ast.Lambda(parameters, node.elt), node.elt)
+        is_tuple = ast.Constant(not isinstance(generator.target, ast.Name))
+        return ast.copy_location(runtime("listed", function, generator.iter, is_tuple), node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        return self.generic_visit(node)
+
+
+def _constant(values: Sequence[Any]) -> ast.Constant:
+    new: Any = tuple(values)
+    return ast.Constant(new)
+
+
+def _text(node: Any) -> ast.expr:
+    """Return an f-string, or a text that is filled in by `%` or `format`, as a text that a run may fill in."""
+    match node:
+        case ast.JoinedStr(values=values):
+            parts: list[ast.expr] = []
+            for value in values:
+                if isinstance(value, ast.FormattedValue):
+                    conversion = ast.Constant(chr(value.conversion) if value.conversion > 0 else "")
+                    spec = value.format_spec or ast.Constant("")
+                    value = ast.Tuple([value.value, conversion, spec], ast.Load())
+                parts.append(value)
+            new = runtime("text", *parts)
+        case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
+            new = runtime("percent", node.left, node.right)
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()) as template, attr="format")):
+            new = ast.Call(ast.Attribute(load(RUNTIME), "format", ast.Load()), [template, *node.args], node.keywords)
+        case _:
+            return node
+    return ast.copy_location(new, node)
+
+
+def _outside(function: ast.FunctionDef) -> tuple[set[str], set[str], set[str]]:
+    """Return the globals and outer variables that a function binds, and its own that functions inside of it bind.
+
+    Any call may change these.
+    """
+    own = [n for s in function.body for n in own_nodes(s)]
+    every = [n for s in function.body for n in ast.walk(s)]
+    outer = _named_by(ast.Nonlocal, own)
+    return _named_by(ast.Global, own), outer, _named_by(ast.Nonlocal, every) - outer
+
+
+def _named_by(kind: type, nodes: Sequence[ast.AST]) -> set[str]:
+    """Return the names that statements of a kind declare."""
+    return {name for n in nodes if isinstance(n, kind) for name in n.names}  # type: ignore[attr-defined]
+
+
+def _declared(names: list[str], like: ast.AST) -> list[ast.stmt]:
+    """Return a statement that makes names variables of a function, and is not run."""
+    if not names:
+        return []
+    dead = ast.Assign([ast.Name(name, ast.Store()) for name in names], ast.Constant(None))
+    return [ast.copy_location(ast.If(ast.Constant(False), [dead], []), like)]
+
+
+def _names(target: ast.expr) -> list[str] | None:
+    """Return the names of a target without nested or starred parts."""
+    parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+    names = [p.id for p in parts if isinstance(p, ast.Name)]
+    return names if len(names) == len(parts) == len({*names}) else None
+
+
+def _binds(node: ast.AST) -> bool:
+    """Return whether an expression binds a name, which would be one of a function inside."""
+    return any(isinstance(n, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)) for n in ast.walk(node))

@@ -1,0 +1,136 @@
+"""Iterables of loops that are read: ranges whose ends are sizes or traced values, and rows of traced arrays.
+
+Each has a length, an item at each position, and plain Python's own iteration for loops that are unrolled.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph.ir.builder import Traced
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.serve import FUNCTIONS
+from anyshape.numpy.sizes.python_values import trips
+from anyshape.numpy.sizes.symdim import max_dim, min_dim
+from anyshape.support.true_types import has_type
+
+
+def is_open(x: Any) -> bool:
+    """Return whether a run alone knows a value: it is traced, or a size."""
+    return isinstance(x, (Traced, SymbolicSize))
+
+
+class Items:
+    """Items at positions from `first` to `first + length - 1`, and the Python iteration that they stand for."""
+
+    def __init__(self, length: Any, item: Callable[[Any], Any], plain: Callable[[], Iterator[Any]]) -> None:
+        self.length, self.item, self._plain = length, item, plain
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._plain()
+
+    def rest(self) -> Items:
+        """Return all items but the first."""
+        return Items(self.length - 1, lambda k: self.item(k + 1), lambda: iter([*self][1:]))
+
+    def __len__(self) -> int:
+        return operator.index(self.length)
+
+    def __getitem__(self, k: Any) -> Any:
+        return self.item(k)
+
+
+def items_of(x: Any) -> Items | None:
+    """Return the items of what a loop runs over, None for what Python alone iterates."""
+    if isinstance(x, Items):
+        return x
+    if has_type(own := getattr(x, "items", None), Items):  # of a list that a loop made
+        return own
+    if has_type(x, builtins.range):
+        return Items(len(x), lambda k: x.start + k * x.step, lambda: iter(x))
+    is_traced: bool = isinstance(x, Traced) and getattr(x, "is_array", False) and bool(x.meta.rank)
+    if is_traced or (has_type(x, np.ndarray) and x.ndim):
+        return Items(x.shape[0], lambda k: x[k], lambda: iter(x))
+    return None
+
+
+def range_(*ends: Any) -> Any:
+    """Return `range(*ends)`; with open ends, the items of one."""
+    if not any(map(is_open, ends)) or len(ends) not in (1, 2, 3):
+        return builtins.range(*ends)
+    first, last, step = (0, ends[0], 1) if len(ends) == 1 else (*ends, 1)[:3]
+    length = _length(first, last, step)
+
+    def item(k: Any) -> Any:
+        k = k if type(step) is int and step == 1 else k * step
+        return k if type(first) is int and first == 0 else first + k
+
+    if has_type(length, int):  # as range(n - 1, n)
+        return Items(length, item, lambda: iter([item(k) for k in builtins.range(length)]))
+    return Items(
+        length, item, lambda: iter(builtins.range(*[trips(x) if is_size(x) else operator.index(x) for x in ends]))
+    )
+
+
+def is_size(x: Any) -> bool:
+    """Return whether a value is a size that a run alone knows."""
+    return isinstance(x, SymbolicSize)
+
+
+def _length(first: Any, last: Any, step: Any) -> Any:
+    """Return the number of items of a range."""
+    if isinstance(step, Traced):
+        by: Any = step
+        up, down = -((first - last) // by), -((last - first) // -by)
+        return FUNCTIONS["maximum"](FUNCTIONS["where"](by > 0, up, down), 0)
+    distance, step = (last - first, step) if step > 0 else (first - last, -step)
+    count = distance if has_type(step, int) and step == 1 else (distance + step - 1) // step
+    if has_type(count, int):
+        return max(count, 0)
+    return max_dim(count, 0) if isinstance(count, SymbolicSize) else FUNCTIONS["maximum"](count, 0)
+
+
+def enumerate_(x: Any, start: Any = 0) -> Any:
+    """Return `enumerate(x, start)`; of open items, the items of one."""
+    items = items_of(x) if isinstance(x, (Items, Traced)) else None
+    plain = lambda: builtins.enumerate(x, start)
+    return plain() if items is None else Items(items.length, lambda k: (k + start, items.item(k)), plain)
+
+
+def reversed_(x: Any) -> Any:
+    """Return `reversed(x)`; of open items, the items of one."""
+    items = items_of(x) if isinstance(x, (Items, Traced)) else None
+    if items is None:
+        return builtins.reversed(x)
+    plain = lambda: iter([*items][::-1])
+    return Items(items.length, lambda k: items.item(items.length - 1 - k), plain)
+
+
+def zip_(*xs: Any, strict: bool = False) -> Any:
+    """Return `zip(*xs)`; of open items, the items of one, as many as the shortest has."""
+    plain = lambda: builtins.zip(*xs, strict=strict)
+    if strict or not any(isinstance(x, (Items, Traced)) for x in xs):
+        return plain()
+    each = [items_of(x) for x in xs]
+    if any(items is None for items in each):
+        return plain()
+    lengths = [items.length for items in each if items is not None]
+    length = functools.reduce(_shorter, lengths)
+    return Items(length, lambda k: tuple([items.item(k) for items in each if items is not None]), plain)
+
+
+def _shorter(a: Any, b: Any) -> Any:
+    if a is b or not (is_open(a) or is_open(b)):
+        return a if a is b else min(a, b)
+    if isinstance(a, Traced) or isinstance(b, Traced):
+        return FUNCTIONS["minimum"](a, b)
+    return min_dim(a, b)
+
+
+ITERATIONS: dict[Any, Callable[..., Any]] = {range: range_, enumerate: enumerate_, reversed: reversed_, zip: zip_}

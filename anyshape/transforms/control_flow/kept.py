@@ -1,0 +1,380 @@
+"""Run-time part of code that is read: whether a loop, a choice or a call becomes part of the program.
+
+Outside of traces, and where nothing is traced, each function here does what Python does.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+import types
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph.ir.builder import Traced, active
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.operands.concrete import ConcreteArray
+from anyshape.ops import elementwise as ew
+from anyshape.ops.control import check, formatted
+from anyshape.support.true_types import has_type
+from anyshape.tracing.effects import Text, printed
+from anyshape.tracing.source import read as reading
+from anyshape.tracing.source.meanings import meaning
+from anyshape.tracing.source.read import Session
+from anyshape.transforms.control_flow.iterables import ITERATIONS, items_of
+from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, refuse
+from anyshape.transforms.control_flow.kept_lists import Growing, KeptList, takes_lists, with_arrays
+from anyshape.transforms.control_flow.kept_lists import released as released  # of the result of a trace
+from anyshape.transforms.control_flow.kept_loops import UNROLLED, Facts, _as_bool, kept_for, kept_list, kept_while
+
+_CHANGEABLE = (list, dict, set, deque, bytearray)
+_CHANGES = {
+    *("append", "appendleft", "extend", "extendleft", "insert", "pop", "popleft", "popitem", "remove", "discard"),
+    *("clear", "reverse", "rotate", "sort", "update", "setdefault", "add", "move_to_end", "__setitem__", "__delitem__"),
+    *("intersection_update", "difference_update", "symmetric_difference_update"),
+}
+_OPERATORS = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "is": operator.is_, "is not": operator.is_not,
+}  # fmt: skip
+_NO_FACTS = Facts((), (), (), (), (), (), (), "")
+_IMPURE = {next, input, open, setattr, delattr}
+
+
+def _session() -> Session | None:
+    """Return the session of the active trace."""
+    return reading.session() if active() is not None else None
+
+
+def _choosing(*branches: Any) -> Session | None:
+    """Return the session where choices on traced values are part of the program: in loops, and where paths are many."""
+    session = _session()
+    if session is None or session.frames:
+        return session
+    if not session.choosing or any(f is not None and f.__code__ in session.refused for f in branches):
+        return None
+    return session
+
+
+def _in_frame() -> Session | None:
+    """Return the session if the body of a loop is traced into the program, or a branch."""
+    session = _session()
+    return session if session is not None and session.frames else None
+
+
+def _is_open(x: Any) -> bool:
+    """Return whether a run alone knows the truth of a value."""
+    if isinstance(x, SymbolicSize):
+        return True
+    return isinstance(x, Traced) and x.meta.rank == 0
+
+
+# -- calls and objects
+
+
+def call(function: Any) -> Any:
+    """Return what a call of a function runs."""
+    session = _session()
+    if session is None:
+        return function
+    kind = type(function)
+    if kind in _OF_PYTHON:
+        read = reading.as_read(function)
+        if read is not function or reading.is_rewritten(function):
+            return read
+    elif kind in _OF_C and session.frames:
+        _check_pure(session, function)
+    own = ITERATIONS.get(function) if kind is type else _BUILTINS.get(function) if kind is _OF_C[0] else None
+    if own is not None:
+        return own
+    return with_arrays(meaning(function), function) if takes_lists(function) else meaning(function)
+
+
+_OF_PYTHON = (types.FunctionType, types.MethodType)
+_OF_C = (types.BuiltinFunctionType, type([].__len__))
+
+
+def _length(x: Any) -> Any:
+    return x.length if type(x) in (KeptList, Growing) else meaning(len)(x)
+
+
+def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False) -> None:
+    """Print each time that the program gets here."""
+    printed(*values, sep=sep, end=end, file=file, flush=flush, always=True)
+
+
+_BUILTINS: dict[Any, Callable[..., Any]] = {len: _length, print: _print}
+
+
+def _check_pure(session: Session, function: Any) -> None:
+    """Raise where a loop that is kept would change what outlives its iteration, or do something once for all."""
+    owner = function.__self__
+    if has_type(owner, _CHANGEABLE) and function.__name__ in _CHANGES:
+        changed(owner)
+    elif function in _IMPURE:
+        raise refuse(session, None, f"it calls {function.__name__}")
+
+
+# -- texts
+
+
+def text(*parts: Any) -> Any:
+    """Return an f-string by its parts, as one that a run fills in while tracing."""
+    if _session() is None:
+        return "".join([p if isinstance(p, str) else formatted(*p) for p in parts])
+    return Text(parts)
+
+
+def percent(template: str, values: Any) -> Any:
+    """Return `template % values`."""
+    return template % values if _session() is None else Text.of_percent(template, values)
+
+
+def format(template: str, *args: Any, **kwargs: Any) -> Any:
+    """Return `template.format(*args, **kwargs)`."""
+    return template.format(*args, **kwargs) if _session() is None else Text.of_format(template, args, kwargs)[0]
+
+
+def changed(x: Any) -> Any:
+    """Return an object that a statement changes; raise where a loop that is kept may not change it."""
+    session = _in_frame()
+    if session is None or isinstance(x, (Traced, ConcreteArray)) or type(x) is Growing:
+        return x
+    if _is_value(x) or id(x) in session.frames[-1].made:
+        return x
+    raise refuse(session, None, f"it changes an object of type {type(x).__name__}, which is made outside of it")
+
+
+def _is_value(x: Any) -> bool:
+    return type(x) in (int, float, complex, bool, str, bytes, tuple, frozenset, type(None)) or has_type(
+        x, (np.generic, SymbolicSize)
+    )
+
+
+def made(x: Any) -> Any:
+    """Return a new object, and note that the iteration which made it may change it."""
+    session = _in_frame()
+    if session is not None:
+        session.frames[-1].made[id(x)] = x
+    return x
+
+
+def bound(value: Any) -> Any:
+    """Return the value of a variable that may have none in this run, which is checked then."""
+    if not isinstance(value, Maybe):
+        return value
+    check(value.is_set, "UnboundLocalError: a variable is read that has no value")
+    return value.value
+
+
+def listed(function: Callable[..., Any], iterable: Any, is_tuple: bool) -> Any:
+    """Return the list of what a comprehension gives."""
+    session = _session()
+    items = items_of(iterable) if session is not None else None
+    if items is not None and session is not None and _is_kept(session, items.length, function, _NO_FACTS):
+        return kept_list(session, items, (lambda item: function(*item)) if is_tuple else function, function.__code__)
+    return made([function(*item) if is_tuple else function(item) for item in iterable])
+
+
+# -- choices
+
+
+def not_(x: Any) -> Any:
+    """Return `not x`."""
+    if isinstance(x, Maybe):
+        x = bound(x)
+    return ew.logical_not(_as_bool(x)) if _choosing() and _is_open(x) else not x
+
+
+def clear(*flags: Any) -> Any:
+    """Return whether none of some flags is set."""
+    flags = tuple([f.value if isinstance(f, Maybe) else f for f in flags])
+    if any(f is True for f in flags):
+        return False
+    open_ = [f for f in flags if f is not False]
+    if not open_:
+        return True
+    result = _as_bool(open_[0])
+    for flag in open_[1:]:
+        result = ew.logical_or(result, _as_bool(flag))
+    return ew.logical_not(result)
+
+
+def and_(first: Any, *others: Callable[[], Any]) -> Any:
+    """Return `first and others[0]() and ...`."""
+    if not others:
+        return first
+    if _choosing(others[0]) and _is_open(first):
+        return _chosen(first, lambda: and_(others[0](), *others[1:]), lambda: first)
+    return and_(others[0](), *others[1:]) if first else first
+
+
+def or_(first: Any, *others: Callable[[], Any]) -> Any:
+    """Return `first or others[0]() or ...`."""
+    if not others:
+        return first
+    if _choosing(others[0]) and _is_open(first):
+        return _chosen(first, lambda: first, lambda: or_(others[0](), *others[1:]))
+    return first if first else or_(others[0](), *others[1:])
+
+
+def choose(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+    """Return `yes() if test else no()`."""
+    if _choosing(yes, no) and _is_open(test):
+        return _chosen(test, yes, no)
+    return yes() if test else no()
+
+
+def _chosen(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+    session = _choosing()
+    assert session is not None
+    return Choice(session, (no, yes), {}, ()).run(_predicate_of(test))
+
+
+def _predicate_of(test: Any) -> Any:
+    return test if isinstance(test, SymbolicSize) else _as_bool(test)
+
+
+def compare(left: Any, *others: tuple[str, Callable[[], Any]]) -> Any:
+    """Return a chain of comparisons, `left < others[0]() < ...`, which stops at the first that does not hold."""
+    symbol, right = others[0]
+    value = right()
+    result = _compared(symbol, left, value)
+    if len(others) == 1:
+        return result
+    return and_(result, lambda: compare(value, *others[1:]))
+
+
+def _compared(symbol: str, left: Any, right: Any) -> Any:
+    if symbol in _OPERATORS:
+        return _OPERATORS[symbol](left, right)
+    if _choosing() and isinstance(left, Traced) and type(right) in (tuple, list, set, range) and len(right):
+        is_in = functools.reduce(ew.logical_or, [_as_bool(left == x) for x in right])
+        return is_in if symbol == "in" else ew.logical_not(is_in)
+    return (left in right) is (symbol == "in")
+
+
+def rebinds(name: str, variable: Callable[[], Any]) -> None:
+    """Refuse to keep a loop that binds a variable outside of the function, unless it is one of the loop's own."""
+    session = _in_frame()
+    if session is None:
+        return
+    cells = dict(zip(variable.__code__.co_freevars, variable.__closure__ or (), strict=True))
+    if name not in cells or id(cells[name]) not in session.frames[-1].cells:
+        raise refuse(session, None, f"it binds {name}, a variable outside of a function")
+
+
+def holds(test: Any, message: Callable[[], Any]) -> Any:
+    """Return whether an assertion holds; in a loop that is kept, the program checks it."""
+    if not (_choosing(message) and _is_open(test)):
+        return test
+    text = message()
+    check(_as_bool(test), f"AssertionError: {text}" if text is not None else "AssertionError")
+    return True
+
+
+def result(is_returned: Any, value: Callable[[], Any]) -> Any:
+    """Return what a function returns, None if it ran to its end."""
+    if isinstance(is_returned, Traced) and (session := _in_frame()):
+        raise refuse(session, None, "a function that it calls returns None in some cases")
+    if not is_returned:
+        return None
+    returned = value()
+    return returned.value if isinstance(returned, Maybe) else returned
+
+
+def if_(test: Any, yes: Callable[[], None], no: Callable[[], None] | None, facts: tuple[Any, ...]) -> None:
+    """Run a branch; in a loop that is kept, a traced value chooses it in each run."""
+    session = _choosing(yes, no)
+    if session is not None and _is_open(test):
+        known = Facts(*facts)
+        if known.plain:
+            raise refuse(session, None if session.frames else yes.__code__, known.plain)
+        Choice(session, (no, yes), cells_of(yes, no), known.after).run(_predicate_of(test))
+    elif test:
+        yes()
+    elif no is not None:
+        no()
+
+
+def unless(flags: tuple[str, ...], block: Callable[[], None], facts: tuple[Any, ...]) -> None:
+    """Run what follows statements that may jump, unless a flag says that they did."""
+    cells = cells_of(block)
+    values = {name: get(cells[name]) for name in flags}
+    going, session = clear(*values.values()), _choosing(block)
+    if isinstance(going, Traced) and session is not None:
+        known = Facts(*facts)
+        if known.plain:
+            raise refuse(session, None if session.frames else block.__code__, known.plain)
+        open_ = [name for name, value in values.items() if value is not False]
+        Choice(session, (None, block), cells, known.after).run(going, open_[0] if len(open_) == 1 else "")
+    elif going:
+        block()
+
+
+# -- loops
+
+
+def for_(iterable: Any, body: Callable[[Any], None], facts: tuple[Any, ...]) -> None:
+    """Run a loop over an iterable, or make it a loop of the program."""
+    session, known = _session(), Facts(*facts)
+    if session is not None:
+        items = items_of(iterable)
+        if items is not None and _is_kept(session, items.length, body, known):
+            kept_for(session, items, body, known)
+            return
+        if session.frames and iter(iterable) is iterable and sys.getrefcount(iterable) > _OWN_REFERENCES:
+            raise refuse(session, None, "it goes on with an iterator that is made outside of it")
+    cells = cells_of(body)
+    for item in iterable:
+        going = _goes_on(cells, known)
+        if isinstance(going, Traced) and (choosing := _choosing()) is not None:
+            Choice(choosing, (None, _at(body, item)), cells, known.later).run(going)
+        elif going:
+            body(item)
+        else:
+            break
+
+
+def _at(body: Callable[[Any], None], item: Any) -> Callable[[], None]:
+    """Return the body of a loop at an item."""
+    return lambda: body(item)
+
+
+_OWN_REFERENCES = 4  # to an iterator that a loop makes: of the call, its caller, the count and the test
+
+
+def _goes_on(cells: Any, facts: Facts) -> Any:
+    """Return whether no flag ends a loop."""
+    return clear(*[get(cells[name]) for name in facts.stops])
+
+
+def _is_kept(session: Session, length: Any, body: Callable[..., None], facts: Facts) -> bool:
+    """Return whether a loop becomes one of the program."""
+    if has_type(length, int) and length <= UNROLLED:
+        return False
+    if facts.plain:
+        session.refused.setdefault(body.__code__, facts.plain)
+    return body.__code__ not in session.refused
+
+
+def while_(test: Callable[[], Any], body: Callable[[], None], facts: tuple[Any, ...]) -> None:
+    """Run a loop on a condition, or make it a loop of the program."""
+    session, known = _session(), Facts(*facts)
+    cells, count = cells_of(body), 0
+    again = (lambda: and_(_goes_on(cells, known), test)) if known.stops else test
+    while True:
+        going = again()
+        is_long = _is_open(going) or count >= UNROLLED or bool(known.stops)
+        if session is not None and is_long and _is_kept(session, None, body, known):
+            if _is_open(going) or going:
+                kept_while(session, going, again, body, known)
+            return
+        if not going:
+            return
+        body()
+        count += 1

@@ -1,0 +1,656 @@
+"""Loops of code that is read, as loops of the program.
+
+A body is a function inside of the user's function, with which it shares variables. The variables that an iteration
+binds and that are read later are carries. Arrays that it only writes to stay outside, as the loop carries memory.
+
+What is not proved to mean the same is run as it is written: `refuse` gives the signal for that.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import AnyshapeError
+from anyshape.graph.ir.builder import Traced
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.prover.user_stack import is_user_frame
+from anyshape.graph.sizes import expr
+from anyshape.numpy.operands import memory
+from anyshape.numpy.operands.concrete import ConcreteArray
+from anyshape.numpy.operands.promotion import dtype_of
+from anyshape.numpy.serve import FUNCTIONS
+from anyshape.numpy.sizes.size_operands import as_size
+from anyshape.numpy.sizes.symdim import SizeComparison
+from anyshape.ops import elementwise as ew
+from anyshape.ops import loops as lp
+from anyshape.ops.control import name_sizes
+from anyshape.ops.creation import full, iota
+from anyshape.ops.dynamic import size_from_count
+from anyshape.support.lazy_dataclass import NamedTuple
+from anyshape.support.true_types import has_type
+from anyshape.tracing import pytrees
+from anyshape.tracing.source.read import NotKept, Session
+from anyshape.tracing.trace import active_builder, as_value, kind_of, standing_for
+from anyshape.transforms.control_flow.iterables import Items
+from anyshape.transforms.control_flow.kept_choices import (
+    UNSET,
+    Cells,
+    Frame,
+    Maybe,
+    cells_of,
+    fixed,
+    get,
+    is_alone,
+    put,
+    refuse,
+    shared_outside,
+    zeros_like,
+)
+from anyshape.transforms.control_flow.kept_lists import (
+    Growing,
+    KeptList,
+    is_own,
+    item_value,
+    length_of,
+    rows_of,
+    stacked,
+)
+from anyshape.transforms.control_flow.loop_tracing import CarryLoop
+from anyshape.transforms.control_flow.loops import _check_draws, _range, _Rows, _test
+
+UNROLLED = 16  # iterations of a known number up to which a loop is unrolled
+
+
+class Facts(NamedTuple):
+    """Facts of a loop or a choice that analysis knows.
+
+    - `bound`: names that it binds, `later` those that are read before they are bound again, `after` those after it.
+    - `in_place`: names that it binds by `x += y` alone, `stops`: flags that end it, `written`: names of arrays, and
+      `grown` of lists that it appends to.
+    - `plain` says why it is run as it is written.
+    """
+
+    bound: tuple[str, ...]
+    later: tuple[str, ...]
+    after: tuple[str, ...]
+    in_place: tuple[str, ...]
+    stops: tuple[str, ...]
+    written: tuple[str, ...]
+    grown: tuple[str, ...]
+    plain: str
+
+
+class Learned:
+    """Facts that traces of a body found out, from which the next one starts."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, Any] = {}  # trees of arrays in variables that have no value before the loop
+        self.rebound: set[str] = set()  # variables of arrays that are not only written to
+        self.memories: list[memory.Memory] = []
+        self.growth: dict[str, Growth] = {}  # of lists that iterations read
+
+
+class Growth(NamedTuple):
+    """Items that an iteration appends: how many at most, one like them, and whether their number is counted."""
+
+    each: int
+    like: Any
+    is_counted: bool = False
+
+
+class KeptLoop:
+    """Loop of code that is read in the active trace."""
+
+    def __init__(self, session: Session, body: Callable[..., None], facts: Facts, cells: Cells | None = None) -> None:
+        self.session, self.body, self.facts = session, body, facts
+        self.code: types.CodeType = body.__code__
+        self.cells = cells_of(body) if cells is None else cells
+        self.learned: Learned = session.learned.setdefault(self.code, Learned())
+        self.alone = {name: is_alone(session, self.cells[name]) for name in facts.bound}
+        self.start: dict[str, Any] = {name: get(self.cells[name]) for name in facts.bound}
+        self.fixed: dict[str, Any] = {}
+        self.is_complete = True  # whether all variables have a type
+        self.aliases: list[memory.Memory] = []
+        self.has_doubled = False
+        self.overwritten: list[memory.Memory] = []  # of arrays before the loop, by iterations
+        self.is_counted = True  # by items; others go on until a condition fails
+        self.written = False
+        self.lists = self._lists()
+        self.growing: dict[str, Growing] = {}
+        self.trees = self._trees()
+        self.carries = self._carried() | self.trees
+
+    def _refused(self, why: str) -> NotKept:
+        return refuse(self.session, self.code, why)
+
+    # -- carries
+
+    def _carried(self) -> dict[str, Any]:
+        """Return the values of the variables that are carries, before the loop."""
+        carries: dict[str, Any] = {}
+        for name in self.facts.later:
+            value = self.start[name]
+            if value is UNSET:
+                if name in self.learned.types:
+                    carries[name] = Maybe(self._placeholder(name), full((), False, bool))
+            elif isinstance(value, Maybe):
+                carries[name] = value
+            elif self._is_written_alone(name, value):
+                self.fixed[name] = value
+            elif self._is_tree(value):
+                carries[name] = value
+            else:
+                self.fixed[name] = value
+        return carries
+
+    def _lists(self) -> dict[str, Any]:
+        """Return the lists that iterations append or write to, and that are known to one variable alone."""
+        lists: dict[str, Any] = {}
+        for name in ({*self.facts.grown, *self.facts.written} & self.cells.keys()) - {*self.facts.bound}:
+            if not self._is_own(name) or type(value := get(self.cells[name])) is dict:
+                continue
+            if name in self.facts.grown:
+                lists[name] = value
+            elif type(value) is KeptList or _is_uniform(value):
+                lists[name] = value
+                self.learned.growth.setdefault(name, Growth(0, None))
+        return lists
+
+    def _is_own(self, name: str) -> bool:
+        """Return whether a container is known to one variable alone, and to bodies around the loop that made it."""
+        cell = self.cells[name]
+        held = sum(id(get(cell)) in frame.made for frame in self.session.frames)
+        return is_own(get(cell), held)
+
+    def _trees(self) -> dict[str, Any]:
+        """Return the containers that iterations write to, and that one variable holds: their parts are carries."""
+        names = {name for name in self.facts.written if name in self.cells} - {*self.facts.bound, *self.lists}
+        values = {name: get(self.cells[name]) for name in names if self._is_own(name)}
+        return {name: value for name, value in values.items() if self._is_tree(value)}
+
+    def _is_written_alone(self, name: str, value: Any) -> bool:
+        is_array = getattr(value, "is_array", False) or has_type(value, ConcreteArray)
+        return bool(is_array) and name in self.facts.in_place and name not in self.learned.rebound
+
+    @staticmethod
+    def _is_tree(value: Any) -> bool:
+        """Return whether a value is a tree of arrays and numbers."""
+        if isinstance(value, SymbolicSize):
+            return True
+        leaves = pytrees.flatten(value)[0]
+        return bool(leaves) and all(map(pytrees.is_array, leaves))
+
+    def _placeholder(self, name: str) -> Any:
+        tree, metas = self.learned.types[name]
+        return pytrees.unflatten(tree, [zeros_like(self.session, meta, kind, name) for meta, kind in metas])
+
+    # -- one iteration
+
+    def iterate(self, carries: dict[str, Any], run: Callable[[], None], k: Any = None) -> dict[str, Any]:
+        """Return the carries after an iteration, which `run` makes."""
+        for name in self.facts.bound:
+            put(self.cells[name], self.fixed.get(name, UNSET))
+        for name, value in carries.items():
+            if not name.startswith(_ROWS):
+                put(self.cells[name], value)
+        arrays = _arrays(carries)
+        values = [x.value for x in arrays]
+        frame = Frame(self.code, [self.cells[name] for name in self.facts.bound])
+        frame.made = {id(v): v for v in _containers(carries)}
+        self.session.frames.append(frame)
+        try:
+            self._let_lists_grow(carries, k)
+            run()
+        finally:
+            self.session.frames.pop()
+            for name, value in self.lists.items():
+                put(self.cells[name], value)
+        self._learn_growth()
+        after = {name: self._after(name, carries[name]) for name in carries}
+        self._check_fixed()
+        self._learn_types(carries)
+        self._check_aliases(arrays, values, after)
+        return after
+
+    def _let_lists_grow(self, carries: Mapping[str, Any], k: Any) -> None:
+        """Let the variables of lists hold what notes new items, from the array of all items if iterations read them."""
+        for name, first in self.lists.items():
+            rows, count = carries.get(_rows_name(name)), None
+            if rows is not None and k is not None:
+                count = length_of(first) + k * self.learned.growth[name].each
+            self.growing[name] = Growing(self, name, first, rows, count)
+            self.growing[name].counter = carries.get(_count_name(name))
+            put(self.cells[name], self.growing[name])
+
+    def _learn_growth(self) -> None:
+        """Learn how many items an iteration appends, and of what type, of lists that it reads."""
+        for name, growing in self.growing.items():
+            is_counted = growing.is_conditional or (bool(growing.new) and self.facts.stops != ())
+            if growing.rows is None and (growing.is_read or is_counted):
+                if not growing.new:
+                    raise self._refused(f"it reads {name}, to which only some iterations append")
+                if len(growing.types[0]) > 1:
+                    raise self._refused(f"{name} has trees as items, which iterations read")
+                self.learned.growth[name] = Growth(len(growing.new), growing.types[0][0], is_counted)
+                self.is_complete = False
+
+    @property
+    def mixes_dtypes(self) -> bool:
+        """True if iterations append items of another dtype than those before the loop, which an array has alone."""
+        grown = [g for g in self.growing.values() if g.types and (type(g.first) is KeptList or g.first)]
+        firsts = [(g.first.item(0) if type(g.first) is KeptList else g.first[0], g.types[0][0]) for g in grown]
+        return any(pytrees.is_array(x) and dtype_of(x) != meta.dtype for x, meta in firsts)
+
+    def appended(self) -> dict[str, tuple[Any, ...]]:
+        """Return what an iteration appends to lists that iterations do not read."""
+        return {
+            name: tuple([item_value(x, self.code) for x in growing.new])
+            for name, growing in self.growing.items()
+            if growing.rows is None and growing.new and name not in self.learned.growth
+        }  # fmt: skip
+
+    def row_carries(self, length: Any) -> dict[str, Any]:
+        """Return arrays for all items of lists that iterations read, with those before the loop."""
+        arrays = {}
+        for name, growth in self.learned.growth.items():
+            first = self.lists[name]
+            before = first.array if type(first) is KeptList else rows_of(first, self.code)
+            rows = before.copy() if before is not None else None
+            if growth.each:
+                if length is None:
+                    raise self._refused(f"how many items it appends to {name} is known at its end")
+                sizes = (as_size_of(length * growth.each), *growth.like.sizes)
+                if any(active_builder().dim_owner(v) is None for size in sizes for v in expr.variables(size)):
+                    raise self._refused(f"items of {name} have sizes of their own")
+                new = standing_for(full(sizes, 0, growth.like.dtype), None)
+                before = None if before is None else before.astype(growth.like.dtype)
+                rows = new if before is None else FUNCTIONS["concatenate"]([before, new])
+            arrays[_rows_name(name)] = rows
+            if growth.is_counted:
+                zero = standing_for(full((1,), 0, np.dtype(np.int64)), None)
+                arrays[_count_name(name)] = zero + length_of(first)
+        return arrays
+
+    def leave_lists(self, results: Mapping[str, Any], stacks: Mapping[str, tuple[Any, ...]]) -> None:
+        """Leave lists with all items in their variables."""
+        for name, first in self.lists.items():
+            value: Any = first
+            if (rows := results.get(_rows_name(name))) is not None:
+                count = results.get(_count_name(name))
+                value = KeptList(rows if count is None else rows[: count[0]], self.code)
+            elif name in stacks:
+                value = stacked(first, stacks[name], self.code)
+            put(self.cells[name], value)
+
+    def _after(self, name: str, before: Any) -> Any:
+        if name.startswith(_ROWS):
+            return before
+        value = get(self.cells[name])
+        if value is UNSET:
+            raise self._refused(f"{name} may have no value after an iteration")
+        if isinstance(before, Maybe):
+            return value if isinstance(value, Maybe) else Maybe(value, full((), True, bool))
+        if isinstance(value, Maybe):
+            raise self._refused(f"{name} may have no value after an iteration")
+        return value
+
+    def _check_fixed(self) -> None:
+        """Raise unless variables that are not carries hold what they held."""
+        for name, value in self.fixed.items():
+            now = get(self.cells[name])
+            if fixed(now, value):
+                continue
+            if self._is_written_alone(name, value):
+                self.learned.rebound.add(name)
+                self.is_complete = False
+            else:
+                raise self.apart(f"{name} is another object after an iteration")
+
+    def apart(self, why: str) -> NotKept:
+        """Return the signal to run the first iteration apart, the one to unroll the loop if that is done."""
+        is_last = self.code in self.session.apart or any(f.code is not self.code for f in self.session.frames)
+        return NotKept(self.code, why, apart=not is_last and self.is_counted)
+
+    def _learn_types(self, carries: dict[str, Any]) -> None:
+        """Learn the types of variables that an iteration binds first."""
+        for name in self.facts.later:
+            if name in carries or name in self.fixed:
+                continue
+            value = get(self.cells[name])
+            if value is UNSET:
+                continue
+            value = value.value if isinstance(value, Maybe) else value
+            if not self._is_tree(value):
+                if name in self.facts.after:
+                    raise self._refused(f"{name} is no array after the loop")
+                continue
+            leaves, tree = pytrees.flatten(value)
+            values = [name_sizes(as_value(x)) for x in leaves]
+            self.learned.types[name] = tree, [(x.meta, kind_of(x)) for x in values]
+            self.is_complete = False
+
+    def _check_aliases(self, arrays: list[Any], values: list[Any], after: dict[str, Any]) -> None:
+        """Raise where arrays that an iteration writes to may have other names, which would not see it."""
+        memories = [(x.memory, v) for x, v in zip(arrays, values, strict=True)]
+        writes_to_carries = any(m is not None and m.current.value is not v for m, v in memories)
+        self.written = self.written or writes_to_carries
+        ends, starts = _arrays(after), _arrays({name: self.start.get(name) for name in after})
+        outside, writes = shared_outside(ends), active_builder().writes or {}
+        self.aliases, self.has_doubled = outside, _has_doubled(ends)
+        if writes_to_carries and (self.has_doubled or _has_doubled(starts)):
+            raise self._refused("two names stand for one array that an iteration writes to")
+        if any(m in writes for m in outside):
+            raise self._refused("a name stands for an array around it, which an iteration writes to")
+
+    # -- memory
+
+    def check_outside(self, carries: CarryLoop, further: Sequence[Any], length: Any) -> None:
+        """Learn what memory iterations write to, and raise where the program would mean something else than Python."""
+        self.learned.memories = list(carries.memories)
+        captured = [x for x in further if isinstance(x, Traced)]
+        if (length is None or has_type(length, int)) and not any(map(_is_open_value, [*carries.init, *captured])):
+            raise self._refused("no traced value takes part")
+        if self.written:
+            self._check_starts(carries.init, [x.value for x in captured])
+
+    def _check_starts(self, starts: Sequence[Any], captured: Sequence[Any]) -> None:
+        """Raise where an iteration writes to arrays that have other names before the loop."""
+        for x in starts:
+            if has_type(x, np.ndarray) and not isinstance(x, Traced) and x.ndim:
+                raise self._refused("an iteration writes to an array that the program does not hold")
+            if not getattr(x, "is_array", False):
+                continue
+            m = memory.memory_of(x)
+            if memory.is_of_caller(m) or any(x.value is value for value in captured):
+                raise self._refused("an iteration writes to an array and binds its name to another one")
+            self.overwritten.append(m)
+
+    def stopped(self, values: Mapping[str, Any]) -> Any:
+        """Return whether a flag ends the loop."""
+        stopped = full((), False, bool)
+        for name in self.facts.stops:
+            flag = values[name]
+            flag = ew.logical_and(_as_bool(flag.value), flag.is_set) if isinstance(flag, Maybe) else _as_bool(flag)
+            stopped = ew.logical_or(stopped, flag)
+        return stopped
+
+    def restart(self) -> None:
+        """Let variables have the values before the loop, and let go of containers: who holds one is counted."""
+        for name, value in self.start.items():
+            put(self.cells[name], value)
+        for growing in self.growing.values():
+            growing.first = []
+        for held in (self.start, self.lists, self.trees, self.carries, self.growing):
+            held.clear()
+
+    def leave(self, results: Mapping[str, Any], length: Any = None) -> None:
+        """Leave the values after the loop in the variables."""
+        for name in self.trees:
+            put(self.cells[name], results[name])
+        for m in self.overwritten:
+            m.lent = self._refused("an array has another name, which sees what an iteration writes")
+            m.set(m.current)
+        for name in self.facts.bound:
+            put(self.cells[name], results.get(name, self.fixed.get(name, UNSET)))
+        self._freeze(_arrays(results), length)
+
+    def _freeze(self, arrays: list[Any], length: Any) -> None:
+        """Refuse writes to arrays that may have two names after the loop."""
+        shared = _arrays({name: x for name, x in self.start.items() if not self.alone[name]})
+        if shared and not (has_type(length, int) and length > 0):  # without iterations, these are the results
+            self.aliases += map(memory.memory_of, shared)
+        if (self.aliases or self.has_doubled) and arrays:
+            signal = self._refused("an array has two names after the loop, and is written to later")
+            for m in (*self.aliases, *map(memory.memory_of, arrays)):
+                m.frozen = signal
+
+
+def _arrays(tree: Mapping[str, Any]) -> list[Any]:
+    """Return the arrays of variables, which may be written to."""
+    return [x for x in pytrees.flatten(dict(tree))[0] if getattr(x, "is_array", False)]
+
+
+def _has_doubled(arrays: Sequence[Any]) -> bool:
+    """Return whether two of some arrays have one memory."""
+    return any(x is y or memory.shares(x, y) for i, x in enumerate(arrays) for y in arrays[:i])
+
+
+def _is_open_value(x: Any) -> bool:
+    """Return whether a value depends on arguments of the program."""
+    return isinstance(x, SymbolicSize) or (isinstance(x, Traced) and x.builder.roots.get(x.value) != "constant")
+
+
+_ROWS = "[] "  # begins the names of arrays of items
+
+
+def _rows_name(name: str) -> str:
+    return _ROWS + name
+
+
+def _count_name(name: str) -> str:
+    return f"{_ROWS}len {name}"
+
+
+def _is_uniform(items: list[Any]) -> bool:
+    """Return whether a list has items of one type, which may be rows of an array."""
+    if not items or not all(map(pytrees.is_array, items)):
+        return False
+    values = [as_value(x) for x in items]
+    return len({(x.meta.rank, str(x.dtype)) for x in values}) == 1
+
+
+def as_size_of(x: Any) -> Any:
+    """Return a length as the size of an axis."""
+    size = as_size(x)
+    return size if size is not None else size_from_count(ew.convert(x, np.int64))
+
+
+def _containers(tree: Any) -> list[Any]:
+    """Return the containers of a tree, which an iteration may change: they are its own."""
+    containers, waiting = [], list(tree.values())
+    while waiting:
+        x = waiting.pop()
+        if type(x) in (list, dict, tuple):
+            containers.append(x)
+            waiting += x.values() if type(x) is dict else x
+    return containers
+
+
+class _Carries(CarryLoop):
+    """Carries of a loop that is read, which knows what earlier traces of its body learned."""
+
+    def __init__(self, loop: KeptLoop, init: Any) -> None:
+        super().__init__("for", "the body", loop.body, init)
+        known = [m for m in self._predicted(loop) if not memory.reached_by([m], self.init)]
+        self.memories += known
+        self.carries += [name_sizes(m.current) for m in known]
+
+    @property
+    def changes_dtypes(self) -> bool:
+        """True if a variable has another dtype after an iteration than before the loop."""
+        return any(dtype_of(x) != y.dtype for x, y in zip(self.init, self.carries, strict=False))
+
+    @staticmethod
+    def _predicted(loop: KeptLoop) -> list[memory.Memory]:
+        """Return the memory that iterations are known to write to."""
+        held = {id(x) for x in loop.carries.values()}
+        named = _arrays({name: get(loop.cells[name]) for name in loop.facts.written if name in loop.cells})
+        memories = [memory.memory_of(x) for x in named if isinstance(x, Traced) and id(x) not in held]
+        return [*dict.fromkeys(m for m in (*memories, *loop.learned.memories) if memory.may_be_written(m))]
+
+
+def kept_for(session: Session, items: Items, body: Callable[..., None], facts: Facts) -> None:
+    """Make a loop over items a loop of the program.
+
+    Where iterations read what the first one alone finds without a value, or as another object, that one is run apart.
+    """
+    emit = _until if facts.stops else _over
+    if body.__code__ in session.apart:
+        if not items.length > 0:
+            return
+        body(items.item(0))
+        cells = cells_of(body)
+        if facts.stops and any(get(cells[name]) is True for name in facts.stops):
+            return
+        items = items.rest()
+    _keep(session, lambda: KeptLoop(session, body, facts), lambda loop: emit(loop, items))
+
+
+def kept_while(session: Session, going: Any, test: Callable[[], Any], body: Callable[[], None], facts: Facts) -> None:
+    """Make a loop on a condition, which is `going` before it, a loop of the program.
+
+    Its condition is computed at the end of each iteration, so that variables which it binds have their values.
+    """
+
+    def run() -> Any:
+        body()
+        return test()
+
+    def make() -> KeptLoop:
+        loop = KeptLoop(session, body, facts, cells_of(test, body))
+        loop.is_counted = False
+        return loop
+
+    _keep(session, make, lambda loop: _while(loop, going, run))
+
+
+def _keep(session: Session, make: Callable[[], KeptLoop], emit: Callable[[KeptLoop], bool]) -> None:
+    """Emit a loop, again if a trace of its body found that a further variable is a carry."""
+    while True:
+        loop = make()
+        held = [loop.start, loop.carries, loop.fixed]
+        session.holders += held
+        try:
+            if emit(loop):
+                break
+        except AnyshapeError as error:
+            raise refuse(session, loop.code, str(error).partition("\n")[0]) from error
+        except Exception as error:
+            if _is_own_mistake(error):
+                raise
+            if isinstance(error, NameError):  # of a variable that the first iteration binds, perhaps
+                raise loop.apart(f"{type(error).__name__}: {error}") from error
+            raise refuse(session, loop.code, f"{type(error).__name__}: {error}".partition("\n")[0]) from error
+        finally:
+            del session.holders[-len(held) :]
+        loop.restart()
+    session.in_program.append(loop.code)
+
+
+def _is_own_mistake(error: Exception) -> bool:
+    """Return whether an error looks like one of this library: of a kind that user code alone raises otherwise."""
+    line = error.__traceback__
+    while line is not None and line.tb_next is not None:
+        line = line.tb_next
+    kinds = (AttributeError, KeyError, AssertionError, NameError)
+    return line is not None and isinstance(error, kinds) and not is_user_frame(line.tb_frame)
+
+
+def _over(loop: KeptLoop, items: Items) -> bool:
+    """Emit a loop over all items; return False where its body has to be traced again."""
+    carries = _Carries(loop, loop.carries | loop.row_carries(items.length))
+    _, count = _range(0, items.length)
+    rows = _Rows("for", iota(count), None)
+
+    def step(values: dict[str, Any], own: Sequence[Any]) -> tuple[Any, Any]:
+        k = standing_for(rows.element(own), int)
+        after = loop.iterate(values, lambda: loop.body(items.item(k)), k)
+        return after, loop.appended()
+
+    (body,), further = carries.trace(step, rows.elements)
+    if not loop.is_complete:
+        return False
+    loop.check_outside(carries, further, items.length)
+    changes = carries.changes_dtypes or loop.mixes_dtypes
+    if changes and not loop.session.frames and not items.length > 0:
+        loop.leave(loop.carries)
+        return True
+    policy = lp.DEFAULT_POLICY.get()
+    _check_draws("for", policy, body)
+    operands = [*carries.carries, *rows.stacks, *further]
+    layout = lp.Layout(len(carries.carries), len(rows.stacks))
+    outputs = lp.scan_of_length(body, layout, rows.length, *operands, reverse=False, checkpoint=policy)
+    results = carries.results(outputs)
+    loop.leave(results, items.length)
+    loop.leave_lists(results, carries.stacked(outputs))
+    return True
+
+
+def _until(loop: KeptLoop, items: Items) -> bool:
+    """Emit a loop over items that flags may end before."""
+    length = items.length
+
+    def step(values: dict[str, Any], own: Sequence[Any]) -> tuple[Any, Any]:
+        k = values.pop(_OWN)
+        return {_OWN: k + 1, **loop.iterate(values, lambda: loop.body(items.item(k)), k)}, ()
+
+    def going(values: dict[str, Any]) -> Any:
+        return ew.logical_and(_as_bool(values[_OWN] < length), ew.logical_not(loop.stopped(values)))
+
+    carries = _Carries(loop, {_OWN: 0, **loop.carries, **loop.row_carries(length)})
+    return _emit_while(loop, carries, going, step, length)
+
+
+def _while(loop: KeptLoop, going: Any, run: Callable[[], Any]) -> bool:
+    def step(values: dict[str, Any], own: Sequence[Any]) -> tuple[Any, Any]:
+        values.pop(_OWN)
+        tests: list[Any] = []
+
+        def iteration() -> None:
+            tests.append(_as_bool(run()))
+
+        after = loop.iterate(values, iteration)
+        return {_OWN: tests[0], **after}, ()
+
+    carries = _Carries(loop, {_OWN: _as_bool(going), **loop.carries, **loop.row_carries(None)})
+    return _emit_while(loop, carries, lambda values: values[_OWN], step, None)
+
+
+_OWN = ""  # carry of the loop itself: its counter, or its condition
+
+
+def _as_bool(x: Any) -> Any:
+    """Return a condition as a traced bool."""
+    if isinstance(x, SizeComparison):
+        return x.as_array()
+    if isinstance(x, SymbolicSize):
+        return _as_bool(x.__ne__(0))
+    if not isinstance(x, Traced):
+        return full((), bool(x), bool)
+    return x if x.dtype.kind == "b" else ew.ne(x, ew.lift(0, x))
+
+
+def _emit_while(loop: KeptLoop, carries: CarryLoop, going: Callable[[Any], Any], step: Any, length: Any) -> bool:
+    (test, body), further = carries.trace(step, (), [_test(going)])
+    if not loop.is_complete:
+        return False
+    loop.check_outside(carries, further, length)
+    policy = lp.DEFAULT_POLICY.get()
+    _check_draws("while", policy, test, body)
+    results = lp.while_loop(test, body, len(carries.carries), *carries.carries, *further, checkpoint=policy)
+    values = carries.results(results)
+    values.pop(_OWN)
+    loop.leave(values)
+    loop.leave_lists(values, {})
+    return True
+
+
+def kept_list(session: Session, items: Items, function: Callable[..., Any], code: types.CodeType) -> KeptList:
+    """Return the list of a comprehension over items, which a loop of the program makes."""
+    made: list[Any] = []
+    loops: list[KeptLoop] = []
+
+    def make() -> KeptLoop:
+        loop = KeptLoop(session, function, Facts((), (), (), (), (), (), (), ""), {"": types.CellType(made)})
+        loop.code, loop.lists = code, {"": made}
+        loop.body = lambda item: loop.growing[""].append(function(item))
+        loops[:] = [loop]
+        return loop
+
+    _keep(session, make, lambda loop: _over(loop, items))
+    result: KeptList = get(loops[0].cells[""])
+    return result
