@@ -7,11 +7,14 @@ import numpy as np
 
 from anyshape.backend.numpy.control_flow import run_branch, run_each_branch
 from anyshape.backend.numpy.loops import run_rerun, run_scan, run_while
+from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
+from anyshape.graph.ir.tracebacks import raised_at
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
 from anyshape.graph.signature.prologue import read_input, solve_binding
 from anyshape.graph.sizes.expr import Leaf
+from anyshape.ops.control import EXAMPLE, raise_op
 from anyshape.ops.control_flow import cond_each_op, cond_op
 from anyshape.ops.core.apply import KERNELS, resolve
 from anyshape.ops.loops import rerun_op, scan_op, while_each_op, while_op
@@ -33,7 +36,13 @@ def evaluate_node(node: Node, operands: Sequence[Any]) -> list[np.ndarray]:
     if (run_subgraphs := _RUN_SUBGRAPHS.get(node.op)) is not None:
         results = run_subgraphs(inputs, **params)
     else:
-        result = KERNELS[node.op].run(*inputs, **params)
+        try:
+            result = KERNELS[node.op].run(*inputs, **params)
+        except Exception as error:
+            if node.op is raise_op and not isinstance(error, AnyshapeError):
+                vars(error).pop(EXAMPLE, None)
+                error = raised_at(error, node.where)
+            raise error
         results = list(result) if len(node.outputs) > 1 else [result]
     return [np.asarray(r) for r in results]
 

@@ -5,6 +5,7 @@
 - decide leaves the program where its operand is not the answer that Python was given while it was traced.
 - warn warns if any of it is true; warn_below, which has no operand, if a size is too small.
 - effect prints, or calls a function of the user, and gives a mark that nothing reads.
+- raise raises an exception of the user unless its first operand is true, and gives such a mark.
 - enter_checkpoint and leave_checkpoint mark a region whose values reverse mode recomputes.
 
 Callbacks, Python functions that run inside a program, and names for run-time sizes.
@@ -28,12 +29,15 @@ from __future__ import annotations
 import copyreg
 import pickle
 import re
+import sys
+import types
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.errors import UnsupportedFunctionError
+from anyshape.errors import CheckError, UnsupportedFunctionError
 from anyshape.graph.ir.graph import Graph, Node, Op, walk
 from anyshape.graph.shapes.array_type import (
     Exact,
@@ -374,6 +378,150 @@ def functions_called(graph: Graph) -> list[Callback]:
     params = [dict(n.params) for n in walk(graph) if n.op in (callback_op, effect_op)]
     functions = [p.get("function", p.get("action")) for p in params]
     return [f for f in functions if isinstance(f, Callback)]
+
+
+# -- exceptions of users
+
+Described: TypeAlias = tuple[str, str, bool, Any, Any, Any, bool]
+EXAMPLE = "__anyshape_example__"  # attribute of an exception that a batch raised, until it has its line
+_LOCAL: dict[str, type[Exception]] = {}  # classes of this process that their names do not find
+_CONTAINERS: dict[str, Callable[..., Any]] = {
+    "tuple": lambda *xs: xs,
+    "list": lambda *xs: [*xs],
+    "dict": lambda *xs: dict(zip(xs[::2], xs[1::2], strict=True)),
+}
+
+
+def named_class(kind: type[Exception]) -> tuple[str, str]:
+    """Return the name of a class of exceptions, and its key in this process if the name does not find it."""
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    if _class_of(name, "") is kind:
+        return name, ""
+    key = next((key for key, known in _LOCAL.items() if known is kind), None) or uuid.uuid4().hex
+    _LOCAL[key] = kind
+    return name, key
+
+
+def _class_of(name: str, key: str) -> type[Exception] | None:
+    """Return a class of exceptions, None if this process has none of the name; nothing is imported for a file."""
+    if key in _LOCAL:
+        return _LOCAL[key]
+    module, _, path = name.partition(":")
+    owner: Any = sys.modules.get(module)
+    for part in path.split("."):
+        owner = vars(owner).get(part) if has_type(owner, (types.ModuleType, type)) else None
+    return owner if has_type(owner, type) and issubclass(owner, Exception) else None
+
+
+def exception_of(described: Described, values: Sequence[Any]) -> Exception:
+    """Return the exception that a param describes, with these values of the operands.
+
+    The param has the name of its class, the key of that, and whether it is called or gets `args` and attributes. Parts
+    of `_filled_in` follow: the arguments, further ones by name, the cause. Last comes whether the context is hidden.
+    """
+    name, key, is_called, *parts, suppresses = described
+    args, named, cause = [_filled_in(part, values) for part in parts]
+    if (kind := _class_of(name, key)) is None:
+        text = ", ".join([*map(str, args), *[f"{k}={x}" for k, x in named.items()]])
+        return CheckError(f"{name.rpartition(':')[2]}: {text}")
+    if is_called:
+        error = kind(*args, **named)
+    else:
+        error = kind.__new__(kind, *args)
+        error.args = args
+        vars(error).update(named)
+    error.__cause__, error.__suppress_context__ = cause, suppresses
+    return error
+
+
+def _filled_in(part: Any, values: Sequence[Any]) -> Any:
+    """Return an argument of an exception: a number, a text, or what a word with further parts stands for."""
+    if not isinstance(part, tuple):
+        return part
+    word, *parts = part
+    if word == "operand":
+        return values[parts[0]]
+    if word == "text":
+        return text_of(parts, values)
+    if word == "exception":
+        return exception_of(parts[0], values)
+    return _CONTAINERS[word](*[_filled_in(p, values) for p in parts])
+
+
+def _is_description(node: Node, param) -> bool:
+    """Accept what `exception_of` takes."""
+    if not isinstance(param, tuple) or len(param) != 7:
+        return False
+    *head, args, named, cause, suppresses = param
+    words = [part[:1] if isinstance(part, tuple) else part for part in (args, named, cause)]
+    is_whole = words in ([("tuple",), ("dict",), None], [("tuple",), ("dict",), ("exception",)])
+    has_types = [type(x) for x in (*head, suppresses)] == [str, str, bool, bool]
+    return is_whole and has_types and all(_is_part(node, part) for part in (args, named, cause))
+
+
+def _is_part(node: Node, part) -> bool:
+    """Accept what `_filled_in` takes."""
+    if not isinstance(part, tuple):
+        return part is None or type(part) in (bool, int, float, complex, str)
+    return bool(part) and part[0] in _PARTS and _PARTS[part[0]](node, part[1:])
+
+
+def _are_parts(node: Node, parts: tuple[Any, ...]) -> bool:
+    return all(_is_part(node, part) for part in parts)
+
+
+_PARTS: dict[Any, Callable[[Node, tuple[Any, ...]], bool]] = {
+    "operand": lambda node, parts: parts in [(i,) for i in range(1, len(node.inputs))],
+    "text": lambda node, parts: all(_is_piece(node, piece) for piece in parts),
+    "exception": lambda node, parts: len(parts) == 1 and _is_description(node, parts[0]),
+    "tuple": _are_parts,
+    "list": _are_parts,
+    "dict": lambda node, parts: len(parts) % 2 == 0 and _are_parts(node, parts),
+}
+
+
+def _raise_type(
+    ctx: ShapeGuardContext,
+    holds: TensorMeta,
+    *operands: TensorMeta,
+    error: Described,
+    forms: tuple[str, ...],
+    loops: tuple[tuple[bool, ...], ...],
+    sizes: tuple[Size, ...],
+) -> TensorMeta:
+    """Return the type of the mark. The first operand says whether all is well; others are values that the error has."""
+    if holds.dtype.kind != "b":
+        raise ctx.bad_dtype(f"the condition of an exception is {holds.dtype}", "compare it to make it bool")
+    return _effect_type(ctx, holds, *operands, action=(), forms=forms, loops=loops, sizes=sizes)
+
+
+raise_op: Op = define(
+    "raise",
+    _raise_type,
+    operands=(1, 10_000),
+    params={"error": _is_description, "forms": _are_forms, "loops": _are_loops, "sizes": kinds.sizes},
+    jointly=_loops_fit,
+    cost=per_operand(1),
+    raises=True,
+    **NO_PROBE,
+)
+
+
+def raise_unless(
+    holds: Operand,
+    *values: Operand,
+    error: Described,
+    forms: Sequence[str],
+    loops: tuple[tuple[bool, ...], ...] = (),
+    sizes: Sequence[Size] = (),
+) -> Any:
+    """Raise an exception of the user where a program gets here, unless a bool is true; under `vmap`, for one example.
+
+    `forms` say what the condition and the values are to the user. Values are operands 1, 2 and so on of the error.
+    """
+    local, sources = localise(tuple(sizes), (holds, *values))
+    params = {"error": error, "forms": tuple(forms), "loops": loops, "sizes": local}
+    return apply(raise_op, holds, *values, sources=sources, **params)
 
 
 def is_open(entry: Entry) -> bool:

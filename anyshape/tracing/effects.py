@@ -34,6 +34,12 @@ class Text:
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts: tuple[Part, ...] = tuple(parts)
 
+    def __add__(self, other: Any) -> Text:
+        return Text([*self.parts, *_parts_of(other)]) if isinstance(other, (str, Text)) else NotImplemented
+
+    def __radd__(self, other: Any) -> Text:
+        return Text([*_parts_of(other), *self.parts]) if isinstance(other, str) else NotImplemented
+
     @staticmethod
     def of_format(template: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Text, set[int | str]]:
         """Return the text of `template.format(*args, **kwargs)`, and which of these it shows."""
@@ -68,7 +74,11 @@ class Text:
         return Text([*parts, template[end:]])
 
 
-def _is_known_late(x: Any) -> bool:
+def _parts_of(text: str | Text) -> Sequence[Part]:
+    return text.parts if isinstance(text, Text) else (text,)
+
+
+def is_known_late(x: Any) -> bool:
     return isinstance(x, Traced) or (isinstance(x, SymbolicSize) and active() is not None)
 
 
@@ -78,7 +88,7 @@ def _parts(part: Part | Any, inside: tuple[int, ...] = ()) -> Iterator[Part]:
         yield part
         return
     value, conversion, spec = part
-    if _is_known_late(value) or has_type(value, np.ndarray):
+    if is_known_late(value) or has_type(value, np.ndarray):
         yield part
     elif isinstance(value, (list, tuple, dict)) and not spec and id(value) not in inside and _holds_late(value):
         yield from _of_container(value, (*inside, id(value)))
@@ -88,12 +98,17 @@ def _parts(part: Part | Any, inside: tuple[int, ...] = ()) -> Iterator[Part]:
 
 def _holds_late(value: Any, inside: tuple[int, ...] = ()) -> bool:
     """Return whether a container of Python holds something that is known late."""
-    if _is_known_late(value):
+    if is_known_late(value):
         return True
     if not isinstance(value, (list, tuple, dict)) or id(value) in inside:
         return False
     inside = (*inside, id(value))
     return any(_holds_late(x, inside) for x in (value.values() if isinstance(value, dict) else value))
+
+
+def is_late(parts: Sequence[Part]) -> bool:
+    """Return whether a text shows a value that is known late."""
+    return any(not isinstance(p, str) and _holds_late(p[0]) for p in parts)
 
 
 def _of_container(value: Any, inside: tuple[int, ...]) -> Iterator[Part]:
@@ -114,11 +129,35 @@ def _of_container(value: Any, inside: tuple[int, ...]) -> Iterator[Part]:
 
 def _seen(x: Any) -> tuple[Any, str]:
     """Return an operand for a value, and what it is to the user."""
-    if not _is_known_late(x):
-        return np.asarray(x), "array"
+    if not is_known_late(x):
+        return np.asarray(x), "scalar" if has_type(x, np.generic) else "array"
     form = "number" if is_weak(x) else "array" if getattr(x, "is_array", False) else "scalar"
     value = asarray(x)
     return value.unshared() if isinstance(value, Traced) else value, form
+
+
+class Operands:
+    """Operands of a node whose text shows them, and what each is to the user."""
+
+    def __init__(self) -> None:
+        self.values, self.forms = list[Any](), list[str]()
+
+    def add(self, value: Any) -> int:
+        """Return the position of a new operand, which stands for a value."""
+        operand, form = _seen(value)
+        self.values.append(operand)
+        self.forms.append(form)
+        return len(self.values) - 1
+
+    def pieces_of(self, parts: Sequence[Part]) -> tuple[cb.Piece, ...]:
+        """Return the pieces of a text, with new operands for its values."""
+        pieces = list[cb.Piece]()
+        for part in itertools.chain.from_iterable(map(_parts, parts)):
+            if isinstance(part, str):
+                pieces.append(f"{pieces.pop()}{part}" if pieces and isinstance(pieces[-1], str) else part)
+            else:
+                pieces.append((self.add(part[0]), *part[1:]))
+        return tuple(pieces)
 
 
 def printed(
@@ -131,7 +170,7 @@ def printed(
     """
     between, last = _separator("sep", sep, " "), _separator("end", end, "\n")
     parts = _joined(between, values)
-    if always or any(not isinstance(p, str) and _holds_late(p[0]) for p in parts):
+    if always or is_late(parts):
         show([*parts, last], file, flush)
     else:
         shown = [p if isinstance(p, str) else cb.formatted(*p) for p in parts]
@@ -152,20 +191,12 @@ def _separator(name: str, text: Any, default: str) -> str:
 
 def show(parts: Sequence[Part], file: Any = None, flush: bool = False) -> None:
     """Print a text each time that the program gets here."""
-    pieces, operands, forms = list[cb.Piece](), list[Any](), list[str]()
-    for part in itertools.chain.from_iterable(map(_parts, parts)):
-        if isinstance(part, str):
-            pieces.append(f"{pieces.pop()}{part}" if pieces and isinstance(pieces[-1], str) else part)
-            continue
-        value, conversion, spec = part
-        operand, form = _seen(value)
-        pieces.append((len(operands), conversion, spec))
-        operands.append(operand)
-        forms.append(form)
+    operands = Operands()
+    pieces = operands.pieces_of(parts)
     to_file = cb.Callback(lambda *xs: cb.write(file, cb.text_of(pieces, xs), flush), "print")
     stream = _stream(file)
-    action = to_file if stream is None else (stream, bool(flush), tuple(pieces))
-    cb.effect(action, *operands, forms=forms)
+    action = to_file if stream is None else (stream, bool(flush), pieces)
+    cb.effect(action, *operands.values, forms=operands.forms)
 
 
 def _stream(file: Any) -> str | None:
@@ -195,7 +226,7 @@ class _Call:
 def call(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> None:
     """Call a function with the values of trees each time that the program gets here."""
     leaves, tree = pytrees.flatten((args, kwargs))
-    late = tuple([i for i, x in enumerate(leaves) if _is_known_late(x) or has_type(x, np.ndarray)])
+    late = tuple([i for i, x in enumerate(leaves) if is_known_late(x) or has_type(x, np.ndarray)])
     columns = [_seen(leaves[i]) for i in late]
     others = tuple([Identity(None if i in late else x) for i, x in enumerate(leaves)])
     action = cb.Callback(_Call(function, tree, late, others), name)

@@ -18,7 +18,7 @@ import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter, thread_time
-from types import CodeType, TracebackType
+from types import TracebackType
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -34,6 +34,7 @@ from anyshape.errors import (
 )
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, home, user_line
 from anyshape.graph.ir.graph import Graph, Value, decisions_of, drawing, is_generator
+from anyshape.graph.ir.tracebacks import raised_at
 from anyshape.graph.prover.constraints import RELATIONS, Claim, SizeNames, SourceLine
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.user_stack import calls_traced_function, is_user_frame, tell
@@ -90,16 +91,13 @@ class Raised:
         """Raise the exception at the line of the user."""
         if self.original is not None:
             raise self.original
-        assert self.error is not None
-        exec(self._raising_code(), {"error": _copied(self.error)})
-        raise AssertionError("the line above has raised")
-
-    def _raising_code(self) -> CodeType:
-        file, line, name = self.line
-        return compile("\n" * (line - 1) + "raise error", file, "exec").replace(co_name=name, co_qualname=name)
+        error = _copied(self.error)
+        assert error is not None
+        raise raised_at(error, SourceLine(*self.line))
 
     def __str__(self) -> str:
-        return f"raises {type(self.error).__name__}"
+        kind = type(self.error).__name__
+        return f"raises {self.error if kind == 'RaisedBefore' else kind}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Raised) and self._key() == other._key()

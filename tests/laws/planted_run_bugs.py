@@ -4,6 +4,7 @@ from tests.laws.planted_bugs import SWEEP, Bug
 
 PASSES = "tests/backend/compiler/passes/"
 CODEGEN = "tests/backend/compiler/codegen/"
+RAISED = "tests/tracing/source/test_raised_in_loops.py"
 
 RUN_BUGS = (
     # -- simplification
@@ -516,5 +517,34 @@ RUN_BUGS = (
         "density = -0.5 * (rank * log(2 * pi)",
         "density = -0.5 * (dimension * log(2 * pi)",
         ("tests/scipy/stats/test_multivariate.py", "-k", "singular"),
+    ),
+    # -- exceptions of users
+    Bug(
+        "exceptions that the function handles end the program",
+        "anyshape/tracing/raised.py",
+        "if is_tracer(frame) and is_found:",
+        "if False:",
+        (RAISED, "-k", "left_to_python and caught_around"),
+    ),
+    Bug(
+        "the last exception of a branch hides the ones before it",
+        "anyshape/transforms/control_flow/kept_choices.py",
+        "is_last_of_several = any(map(raises, nodes)) or ",
+        "is_last_of_several = ",
+        (RAISED, "-k", "plain_python and nested_choice"),
+    ),
+    Bug(
+        "the conditions of examples are tested as one number",
+        "anyshape/backend/numpy/control.py",
+        'if site.metas[0].rank or site.params["loops"]:',
+        "if False:",
+        (RAISED, "-k", "first_example"),
+    ),
+    Bug(
+        "the values of an exception are those of another operand",
+        "anyshape/ops/control.py",
+        "return values[parts[0]]",
+        "return values[parts[0] - 1]",
+        (RAISED, "-k", "plain_python and own_class"),
     ),
 )

@@ -65,9 +65,9 @@ def test_an_exception_is_raised_without_a_trace(name):
 
 
 def test_what_may_differ_between_calls_is_traced_again():
-    def holds_an_array(x):
+    def holds_an_object(x):
         if x.sum() < 0:
-            raise ValueError("bad", x)
+            raise ValueError("bad", object)
         return x
 
     def cannot_be_copied(x):
@@ -78,7 +78,7 @@ def test_what_may_differ_between_calls_is_traced_again():
     def of_a_library(x):
         return {"a": x}["b"] if x.sum() < 0 else x
 
-    for function, kind in ((holds_an_array, ValueError), (cannot_be_copied, Detailed), (of_a_library, KeyError)):
+    for function, kind in ((holds_an_object, ValueError), (cannot_be_copied, Detailed), (of_a_library, KeyError)):
         compiled = jit(function)
         for _ in range(2):
             with pytest.raises(kind):

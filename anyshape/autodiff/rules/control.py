@@ -24,7 +24,7 @@ from anyshape.ops import control as cr
 from anyshape.ops.control_flow import sized
 from anyshape.ops.creation import full
 
-zero(cb.stop_gradient_op, cb.check_op, cb.decide_op, cb.warn_op, cb.warn_below_op, cb.effect_op)
+zero(cb.stop_gradient_op, cb.check_op, cb.decide_op, cb.warn_op, cb.warn_below_op, cb.effect_op, cb.raise_op)
 linear(cb.enter_checkpoint_op, lambda ctx, dy, x, *, keep, turn: cb.leave_checkpoint(dy, keep))
 linear(cb.leave_checkpoint_op, lambda ctx, dy, x, *, keep: cb.enter_checkpoint(dy, keep))
 
@@ -34,7 +34,7 @@ zeros(tables.STAY, tables.STAY, cb.enter_checkpoint_op, cb.leave_checkpoint_op)
 
 # -- shifts of operands
 
-no_shift(cb.stop_gradient_op, cb.check_op, cb.decide_op, cb.warn_op, cb.warn_below_op, cb.effect_op)
+no_shift(cb.stop_gradient_op, cb.check_op, cb.decide_op, cb.warn_op, cb.warn_below_op, cb.effect_op, cb.raise_op)
 no_shift(cb.enter_checkpoint_op, cb.leave_checkpoint_op)
 
 
@@ -67,7 +67,7 @@ tables.TRANSPOSES[cb.name_sizes_op] = lambda ctx, cb, x: (cb,)
 # -- zeros by construction
 
 zeros(tables.MOVE, tables.MOVE, cb.name_sizes_op)
-zeros(tables.MIX, tables.MIX, cb.callback_op, cb.effect_op)
+zeros(tables.MIX, tables.MIX, cb.callback_op, cb.effect_op, cb.raise_op)
 
 # -- shifts of operands
 
@@ -90,6 +90,12 @@ def _effect_batch(ctx, size, batched, *xs, action, forms, loops, sizes):
     return tables.Common(mark)
 
 
+def _raise_batch(ctx, size, batched, *xs, error, forms, loops, sizes):
+    """Raise for the first example whose condition is false, and for none where there are no examples."""
+    mark = cb.raise_unless(*xs, error=error, forms=forms, loops=(tuple(batched), *loops), sizes=(size, *sizes))
+    return tables.Common(mark)
+
+
 def _extent(entry):
     if isinstance(entry, tuple):
         return UpperBound(entry[1])
@@ -98,6 +104,7 @@ def _extent(entry):
 
 tables.BATCHERS[cb.callback_op] = _callback_batch
 tables.BATCHERS[cb.effect_op] = _effect_batch
+tables.BATCHERS[cb.raise_op] = _raise_batch
 tables.BATCHERS[cb.name_sizes_op] = lambda ctx, size, batched, x: cb.name_sizes(x)
 
 

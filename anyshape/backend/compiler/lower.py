@@ -36,6 +36,7 @@ from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMet
 from anyshape.graph.signature.dim_equations import SizeBinding
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size, variables
+from anyshape.ops.control import raise_op
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.creation import full_op
 from anyshape.ops.gathering import scatter_add_op
@@ -313,6 +314,7 @@ def _element_nodes(body: Graph, layout: Layout) -> list[Node]:
     """Return the nodes of element values.
 
     Nodes that may raise are among them if all of these are: else an error of a later trip would hide one of a carry.
+    Of several that raise exceptions of the user none is: the first one of the first trip raises.
     """
     dependent = {*body.inputs[layout.stacks]}
     for node in body.nodes:
@@ -325,7 +327,7 @@ def _element_nodes(body: Graph, layout: Layout) -> list[Node]:
         return not subgraphs(node) and (node not in raising or not dependent.isdisjoint(node.inputs))
 
     nodes = nodes_over(body, layout, inputs, may_move)
-    if raising.issubset(nodes):
+    if raising.issubset(nodes) and sum(node.op is raise_op for node in raising) < 2:
         return nodes
     return nodes_over(body, layout, inputs, lambda node: may_move(node) and node not in raising)
 

@@ -181,6 +181,38 @@ def _act(act, arrays, forms, loops, sizes):
         _act(act, examples, forms, loops[1:], sizes[1:])
 
 
+def _raise(holds, *values, error, forms, loops, sizes):
+    """Raise for the first example whose condition is false, with copies: memory of a plan serves later calls."""
+    if np.all(holds):
+        return np.bool_(True)
+    arrays = [holds, *map(np.array, values)]
+    if not loops:
+        _raise_one(error, *[_SEEN[form](x) for x, form in zip(arrays, forms)])
+    for i in range(sizes[0]):
+        examples = [a[i] if carries else a for a, carries in zip(arrays, loops[0])]
+        try:
+            _act(functools.partial(_raise_one, error), examples, forms, loops[1:], sizes[1:])
+        except Exception as raised:
+            raised.__anyshape_example__ = i  # type: ignore[attr-defined]
+            raise
+    return np.bool_(True)
+
+
+def _raise_one(error, holds, *values):
+    if not holds:
+        with _outside_of_traces(), apart():
+            raised = cb.exception_of(error, (holds, *values))
+        raise raised
+
+
+def _inline_raise(site):
+    """Inline the test of a number: it takes no call."""
+    if site.metas[0].rank or site.params["loops"]:
+        return None
+    call = site.bind(functools.partial(_raise, **site.params))
+    return [f"{site.target} = {site.operands[0]}", f"if not {site.target}:", f"    {call}({', '.join(site.operands)})"]
+
+
 def _print(stream, flush, pieces, *values):
     cb.write(getattr(sys, stream), cb.text_of(pieces, values), flush)
 
@@ -213,6 +245,7 @@ _SEEN = {"array": _read_only, "scalar": lambda x: np.asarray(x)[()], "number": l
 
 kernel(cb.callback_op, _callback)
 kernel(cb.effect_op, _effect)
+kernel(cb.raise_op, _raise, inline=_inline_raise)
 kernel(cb.name_sizes_op, lambda x: x)
 
 
@@ -243,6 +276,7 @@ declare(
 
 
 declare(OPAQUE._replace(runs_user_code=True), cb.callback_op, cb.effect_op)
+declare(OPAQUE, cb.raise_op)
 declare(OPAQUE._replace(alias=Alias.VIEW), cb.name_sizes_op)
 
 

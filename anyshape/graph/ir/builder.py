@@ -272,6 +272,14 @@ class Builder:
             order.note(op, outputs)
         return tuple(map(functools.partial(self.handle, self), outputs))
 
+    def known(self, node: ir.Node, operands: Sequence[Traced]) -> list[Traced]:
+        """Return the outputs that this graph has for a node with these operands, none where it does not compute it."""
+        if node.op.makes_sizes or node.op.draws or node.op.acts:
+            return []
+        values, count = self._adopted(operands), len(node.inputs)
+        outputs = self.emitted.get(self._key(node.op, values[:count], values[count:], dict(node.params)))
+        return [self.handle(self, value) for value in outputs or ()]
+
     def _adopted(self, xs: Sequence[Traced]) -> tuple[ir.Value, ...]:
         """Return the values of handles in this graph."""
         return tuple([self.adopt(x) for x in xs])

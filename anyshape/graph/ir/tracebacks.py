@@ -4,6 +4,7 @@ A bare `raise` adds no entry for the function that it stands in. So an entry poi
 traceback of an error and raises it again. The line above the remaining ones is the caller's.
 """
 
+import ast
 import functools
 import threading
 from collections.abc import Callable, Iterator
@@ -13,12 +14,36 @@ from typing import Any, TypeVar
 
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import active
-from anyshape.graph.prover.user_stack import USER_LINE, is_caller_of_user, is_generated, is_library_frame, is_user_frame
+from anyshape.graph.prover.constraints import SourceLine
+from anyshape.graph.prover.user_stack import (
+    USER_LINE,
+    is_caller_of_user,
+    is_generated,
+    is_library_frame,
+    is_user_frame,
+    module_of,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 _RAISE = opmap["RAISE_VARARGS"]
 _UNPLANNED = 'raised inside of anyshape; anyshape.config.traceback = "full" shows where'
 _OF_FUNCTIONS = frozenset(("checkpoint", "explain", "export", "jit", "profile", "trace"))  # take a function alone
+
+
+def raised_at(error: Exception, where: SourceLine | None) -> Exception:
+    """Return an exception with a traceback that ends at a line of the user, as if that line had raised it."""
+    if where is None:
+        return error
+    at = {"lineno": where.line, "end_lineno": where.line, "col_offset": -1, "end_col_offset": -1}
+    statement = ast.Raise(ast.Name("error", ast.Load(), **at), None, **at)
+    code = compile(ast.Module([statement], []), where.file, "exec")
+    code = code.replace(co_name=where.function, co_qualname=where.function)
+    try:
+        exec(code, {"error": error.with_traceback(None), "__name__": module_of(where.file)})
+    except type(error) as raised:
+        assert raised.__traceback__ is not None
+        return raised.with_traceback(raised.__traceback__.tb_next)  # without this function
+    raise AssertionError("the line above has raised")
 
 
 class Shown:

@@ -49,6 +49,11 @@ def calls_traced_function(tracer: F) -> F:
     return calls_user_function(tracer)
 
 
+def is_tracer(frame: FrameType) -> bool:
+    """Return whether a frame calls the function of the user that is traced."""
+    return frame.f_code in _TRACERS
+
+
 def calls_user_function(caller: F) -> F:
     """Mark a function that calls one of the user: a call with wrong arguments is an error that it raises."""
     _CALLERS.add(caller.__code__)

@@ -26,9 +26,9 @@ class _Loop(NamedTuple):
     skipped: str
 
 
-def runtime(name: str, *arguments: ast.expr) -> ast.Call:
+def runtime(name: str, *arguments: ast.expr, keywords: Sequence[ast.keyword] = ()) -> ast.Call:
     """Return a call of the run-time part."""
-    return ast.Call(ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load()), list(arguments), [])
+    return ast.Call(ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load()), [*arguments], [*keywords])
 
 
 def thunk(body: ast.expr) -> ast.Lambda:

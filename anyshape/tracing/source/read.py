@@ -26,7 +26,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _READ: dict[tuple[types.CodeType, str], types.CodeType | str] = {}  # or why code is run as it is written
 _MADE: dict[int, Any] = {}  # the syntax that code was rewritten from, by the id of the code, which `_READ` keeps
 _LOOPS = {code for name, code in dis.opmap.items() if "FOR_ITER" in name or "JUMP_BACKWARD" in name}
-_CHOICES = {code for name, code in dis.opmap.items() if "JUMP" in name}
+_CHOICES = {code for name, code in dis.opmap.items() if "JUMP" in name or name == "RAISE_VARARGS"}
+_RAISE = dis.opmap["RAISE_VARARGS"]
+_FORMATS = {code for name, code in dis.opmap.items() if name.startswith("FORMAT_")}
 # a call of a variable; from Python 3.13 on, of anything but a method
 _LOCAL_CALL = bytes([dis.opmap["PUSH_NULL"], 0, *([dis.opmap["LOAD_FAST"]] if sys.version_info < (3, 13) else [])])
 _MEANT = {
@@ -249,7 +251,7 @@ _PLAIN = (types.ModuleType, types.BuiltinFunctionType, types.FunctionType, np.nd
 def _has(code: types.CodeType, choosing: bool) -> bool:
     """Return whether code itself has what a trace reads."""
     instructions = {*code.co_code[::2]}
-    if instructions & _LOOPS or (choosing and instructions & _CHOICES):
+    if instructions & (_LOOPS | _CHOICES if choosing else _LOOPS) or _raises_texts(instructions):
         return True
     if _LOCAL_CALL in code.co_code or not _TRIGGERS.isdisjoint(code.co_names):
         return True
@@ -259,6 +261,11 @@ def _has(code: types.CodeType, choosing: bool) -> bool:
     for constant in code.co_consts:
         is_worth = is_worth or (type(constant) is types.CodeType and _has(constant, choosing))
     return is_worth
+
+
+def _raises_texts(instructions: set[int]) -> bool:
+    """Return whether code may raise an exception whose text has values of the run."""
+    return _RAISE in instructions and bool(instructions & _FORMATS)
 
 
 # from Python 3.12 on, the last bit of LOAD_ATTR says whether it loads a method

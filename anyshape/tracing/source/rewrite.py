@@ -10,8 +10,9 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.tracing.source.jumps import RUNTIME, UnreadableError, load, own_nodes, runtime, thunk, without_jumps
-from anyshape.tracing.source.name_flow import Live, Liveness, Unbound, bound, grown, read, rebound, written
+from anyshape.tracing.source.jumps import UnreadableError, assigned, load, own_nodes, runtime, thunk, without_jumps
+from anyshape.tracing.source.name_flow import Live, Liveness, Unbound, bound, grown, rebound, written
+from anyshape.tracing.source.texts import as_call, is_runtime, stated, waiting
 
 _ALL_NAMES = {"locals", "vars", "dir", "eval", "exec"}  # they see variables that moved into functions inside
 _LISTED = {"sum", "min", "max", "list", "tuple", "sorted"}  # they read a generator to its end
@@ -187,16 +188,29 @@ class _Rewriter(ast.NodeTransformer):
         return self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
 
     def visit_Assert(self, node: ast.Assert) -> Any:
-        message = node.msg or ast.Constant(None)
-        node.test = ast.copy_location(runtime("holds", self.visit(node.test), thunk(self.visit(message))), node.test)
-        node.msg = node.msg and self.visit(node.msg)
+        made: list[ast.stmt] = []
+        names: list[ast.expr] = []
+        if node.msg is not None:
+            message = self.visit(waiting(node.msg, "raise"))
+            made, names = [assigned("__kept_message__", thunk(message))], [load("__kept_message__")]
+            node.msg = ast.copy_location(runtime("failed", *names), message)
+        node.test = ast.copy_location(runtime("holds", self.visit(node.test), *names), node.test)
+        return [*[ast.copy_location(s, node) for s in made], node]
+
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        node.exc = node.exc and self.visit(stated(node.exc, node.cause is None))
+        node.cause = node.cause and self.visit(stated(node.cause, is_apart=False))
         return node
 
     # -- expressions
 
     def visit_Name(self, node: ast.Name) -> Any:
         is_unbound = id(node) in self._unbound and not node.id.startswith("__kept")
-        return ast.copy_location(runtime("bound", node), node) if is_unbound else node
+        return ast.copy_location(self._checked(node), node) if is_unbound else node
+
+    @staticmethod
+    def _checked(node: ast.Name) -> ast.Call:
+        return runtime("bound", thunk(ast.copy_location(load(node.id), node)), ast.Constant(node.id))
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         was_unbound = id(node) in self._unbound
@@ -204,8 +218,9 @@ class _Rewriter(ast.NodeTransformer):
         if not isinstance(node.target, ast.Name):
             node.target = self._target(node.target)
         else:
-            name, check = node.target.id, "bound" if was_unbound else "changed"
-            first = ast.Assign([ast.Name(name, ast.Store())], runtime(check, load(name)))
+            name = load(node.target.id)
+            value = self._checked(ast.copy_location(name, node)) if was_unbound else runtime("changed", name)
+            first = ast.Assign([ast.Name(name.id, ast.Store())], value)
             return [ast.copy_location(first, node), node]
         return node
 
@@ -231,15 +246,23 @@ class _Rewriter(ast.NodeTransformer):
             target.value = self._target(target.value)
         return target
 
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
+        self.generic_visit(node)
+        return as_call(node, "")
+
+    visit_BinOp = visit_JoinedStr  # type: ignore[assignment]
+
     def visit_Call(self, node: ast.Call) -> Any:
+        if (text := as_call(node, "")) is not node:
+            return self.visit(text)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name == "super":
             return self._super(node)
         if name in _LISTED and node.args and isinstance(of := node.args[0], ast.GeneratorExp):
             node.args[0] = ast.copy_location(ast.ListComp(of.elt, of.generators), of)
         if name == "print":
-            node.args = [_text(x) for x in node.args]
-        is_ours = isinstance(node.func, ast.Attribute) and RUNTIME in read(node.func)
+            node.args = [waiting(x, "print") for x in node.args]
+        is_ours = is_runtime(node)
         self.generic_visit(node)
         if not is_ours:
             node.func = ast.copy_location(runtime("call", node.func), node.func)
@@ -305,27 +328,6 @@ class _Rewriter(ast.NodeTransformer):
 def _constant(values: Sequence[Any]) -> ast.Constant:
     new: Any = tuple(values)
     return ast.Constant(new)
-
-
-def _text(node: Any) -> ast.expr:
-    """Return an f-string, or a text that is filled in by `%` or `format`, as a text that a run may fill in."""
-    match node:
-        case ast.JoinedStr(values=values):
-            parts: list[ast.expr] = []
-            for value in values:
-                if isinstance(value, ast.FormattedValue):
-                    conversion = ast.Constant(chr(value.conversion) if value.conversion > 0 else "")
-                    spec = value.format_spec or ast.Constant("")
-                    value = ast.Tuple([value.value, conversion, spec], ast.Load())
-                parts.append(value)
-            new = runtime("text", *parts)
-        case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
-            new = runtime("percent", node.left, node.right)
-        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()) as template, attr="format")):
-            new = ast.Call(ast.Attribute(load(RUNTIME), "format", ast.Load()), [template, *node.args], node.keywords)
-        case _:
-            return node
-    return ast.copy_location(new, node)
 
 
 def _outside(function: ast.FunctionDef) -> tuple[set[str], set[str], set[str]]:

@@ -15,21 +15,29 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.builder import Traced, active
+from anyshape.graph.ir.builder import Traced, active, user_line
+from anyshape.graph.ir.tracebacks import raised_at
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.concrete import ConcreteArray
 from anyshape.ops import elementwise as ew
-from anyshape.ops.control import check, formatted
 from anyshape.support.true_types import has_type
-from anyshape.tracing.effects import Text, printed
+from anyshape.tracing.effects import printed
+from anyshape.tracing.raised import Stated, may_be_caught
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.meanings import meaning
 from anyshape.tracing.source.read import Session
 from anyshape.transforms.control_flow.iterables import ITERATIONS, items_of
-from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, refuse
+from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, raise_of, refuse
 from anyshape.transforms.control_flow.kept_lists import Growing, KeptList, takes_lists, with_arrays
 from anyshape.transforms.control_flow.kept_lists import released as released  # of the result of a trace
 from anyshape.transforms.control_flow.kept_loops import UNROLLED, Facts, _as_bool, kept_for, kept_list, kept_while
+from anyshape.transforms.control_flow.kept_raises import failed as failed
+from anyshape.transforms.control_flow.kept_raises import stated as stated
+from anyshape.transforms.control_flow.kept_raises import stated_before as stated_before
+from anyshape.transforms.control_flow.kept_raises import text as text
+from anyshape.transforms.control_flow.kept_raises import text_by as text_by
+from anyshape.transforms.control_flow.kept_raises import text_of_format as text_of_format
+from anyshape.transforms.control_flow.kept_raises import text_of_percent as text_of_percent
 
 _CHANGEABLE = (list, dict, set, deque, bytearray)
 _CHANGES = {
@@ -119,26 +127,6 @@ def _check_pure(session: Session, function: Any) -> None:
         raise refuse(session, None, f"it calls {function.__name__}")
 
 
-# -- texts
-
-
-def text(*parts: Any) -> Any:
-    """Return an f-string by its parts, as one that a run fills in while tracing."""
-    if _session() is None:
-        return "".join([p if isinstance(p, str) else formatted(*p) for p in parts])
-    return Text(parts)
-
-
-def percent(template: str, values: Any) -> Any:
-    """Return `template % values`."""
-    return template % values if _session() is None else Text.of_percent(template, values)
-
-
-def format(template: str, *args: Any, **kwargs: Any) -> Any:
-    """Return `template.format(*args, **kwargs)`."""
-    return template.format(*args, **kwargs) if _session() is None else Text.of_format(template, args, kwargs)[0]
-
-
 def changed(x: Any) -> Any:
     """Return an object that a statement changes; raise where a loop that is kept may not change it."""
     session = _in_frame()
@@ -163,11 +151,19 @@ def made(x: Any) -> Any:
     return x
 
 
-def bound(value: Any) -> Any:
+def bound(read: Callable[[], Any], name: str) -> Any:
     """Return the value of a variable that may have none in this run, which is checked then."""
+    error = UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value")
+    try:
+        value = read()
+    except NameError:  # in a function inside, Python would name it a free variable
+        raise raised_at(error, user_line()) from None
     if not isinstance(value, Maybe):
         return value
-    check(value.is_set, "UnboundLocalError: a variable is read that has no value")
+    if (session := _in_frame()) is not None or not may_be_caught():
+        raise_of(session, error).emit(value.is_set)
+    elif not value.is_set:  # a path of its own
+        raise raised_at(error, user_line())
     return value.value
 
 
@@ -186,7 +182,7 @@ def listed(function: Callable[..., Any], iterable: Any, is_tuple: bool) -> Any:
 def not_(x: Any) -> Any:
     """Return `not x`."""
     if isinstance(x, Maybe):
-        x = bound(x)
+        x = x.value
     return ew.logical_not(_as_bool(x)) if _choosing() and _is_open(x) else not x
 
 
@@ -268,12 +264,16 @@ def rebinds(name: str, variable: Callable[[], Any]) -> None:
         raise refuse(session, None, f"it binds {name}, a variable outside of a function")
 
 
-def holds(test: Any, message: Callable[[], Any]) -> Any:
+def holds(test: Any, *message: Callable[[], Any]) -> Any:
     """Return whether an assertion holds; in a loop that is kept, the program checks it."""
-    if not (_choosing(message) and _is_open(test)):
+    session = _choosing(*message)
+    if session is None or not _is_open(test):
         return test
-    text = message()
-    check(_as_bool(test), f"AssertionError: {text}" if text is not None else "AssertionError")
+
+    def fail() -> None:
+        raise Stated(AssertionError, [words() for words in message], {})
+
+    Choice(session, (fail, None), {}, ()).run(_predicate_of(test))
     return True
 
 

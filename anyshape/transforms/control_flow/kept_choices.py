@@ -11,20 +11,21 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.ir.graph import raises
 from anyshape.graph.prover.constraints import PREDICATE, Condition
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.numpy.operands import memory
 from anyshape.numpy.operands.promotion import cast_operand, is_weak
 from anyshape.ops import control_flow as cf
-from anyshape.ops.control import check, name_sizes
+from anyshape.ops.control import name_sizes
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import logical_not
 from anyshape.ops.subgraph_call import trace_subgraphs
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.tracing import pytrees
+from anyshape.tracing.raised import Raise, RaisedBefore, Stated, UndescribableError, may_be_caught
 from anyshape.tracing.source.read import NotKept, Session
 from anyshape.tracing.trace import active_builder, as_value, is_stated, kind_of, standing_for
 from anyshape.transforms.control_flow.conditionals import _predicate
@@ -41,6 +42,7 @@ class _Unset:
 
 
 UNSET = _Unset()
+ENDED = _Unset()  # of a variable after a branch that raises
 
 
 class Maybe(NamedTuple):
@@ -100,6 +102,18 @@ def refuse(session: Session, code: types.CodeType | None, why: str) -> NotKept:
     return NotKept(code, why)
 
 
+def raise_of(session: Session | None, error: Exception, code: types.CodeType | None = None) -> Raise:
+    """Return the node that raises an exception; refuse to keep a loop where that may mean something else."""
+    if session is None:
+        return Raise(error)
+    if may_be_caught(error):
+        raise refuse(session, code, "an exception of it may be caught")
+    try:
+        return Raise(error)
+    except UndescribableError as problem:
+        raise refuse(session, code, str(problem)) from error
+
+
 def fixed(a: Any, b: Any) -> bool:
     """Return whether two values are one to Python: the same object, or equal numbers and texts of one type."""
     if a is b:
@@ -121,7 +135,8 @@ class Choice:
         self.builders: list[Any] = []
         self.ends: list[dict[str, Any]] = []
         self.writes: list[dict[memory.Memory, Any]] = []
-        self.errors: list[Exception | None] = []
+        self.errors: list[Raise | RaisedBefore | None] = []
+        self.is_inside: list[bool] = []  # for each branch, whether it raises by nodes of its own
         self.merged: dict[str, Any] = {}
 
     def run(self, test: Any, flag: str = "") -> Any:
@@ -134,7 +149,7 @@ class Choice:
         if choice.known is not None:
             function = self.functions[choice.known]
             return function() if function is not None else None
-        held: list[Any] = [None, None]
+        self.index, held = choice.index, list[Any]([None, None])
         if choice.claims:
             held = [
                 Condition("assertion", c, PREDICATE, "a branch runs where this holds", user_line())
@@ -152,12 +167,13 @@ class Choice:
             self.session.holders.pop()
             for name, value in self.before.items():
                 put(self.cells[name], value)
-        stated = [position for position, error in enumerate(self.errors) if error is not None]
-        if stated:
-            return self._without(stated[0], choice.index)
+        if any(self.errors) and not any(self.is_inside):
+            return self._without(choice.index)
         outputs = cf.cond(choice.index, graphs, *further)
         memories = self.memories
         memory.write_outside(memories, outputs[len(outputs) - len(memories) :])
+        if all(self.errors):
+            raise RaisedBefore
         return self._left(list(outputs))
 
     @property
@@ -172,30 +188,53 @@ class Choice:
             if self.flag and not self.ends:
                 put(self.cells[self.flag], True)
             self.builders.append(active_builder())
-            ends, error, result = {}, None, None
-            frame = Frame(self.code, self.cells.values(), is_choice=True)
             with memory.writes_outside() as writes:
-                self.session.frames.append(frame)
-                try:
-                    result = function() if function is not None else None
-                except AnyshapeError:
-                    raise
-                except Exception as raised:
-                    if not is_stated(raised):
-                        raise
-                    error = raised
-                finally:
-                    self.session.frames.remove(frame)
-                for name in self.later:
-                    value = get(self.cells[name])
-                    ends[name] = self._end(value, value is self.before[name] and self.alone[name])
-                ends["return"] = self._end(result)
+                result, error = self._result_of(function)
+                is_whole = error is None
+                ends = self._ends(result) if is_whole else dict.fromkeys((*self.later, "return"), ENDED)
+            self._note_error(error)
             self.ends.append(ends)
-            self.writes.append(writes)
-            self.errors.append(error)
+            self.writes.append(writes if is_whole else {})
             return [full((), True, bool)]
 
         return body
+
+    def _result_of(self, function: Callable[[], Any] | None) -> tuple[Any, Exception | None]:
+        """Return the result of a branch, and the exception that it raises by a line of the user."""
+        frame = Frame(self.code, self.cells.values(), is_choice=True)
+        self.session.frames.append(frame)
+        try:
+            return function() if function is not None else None, None
+        except SystemExit as left:
+            raise refuse(self.session, self.code, "it leaves Python") from left
+        except Exception as raised:
+            if not isinstance(raised, (Stated, RaisedBefore)) and not is_stated(raised):
+                raise
+            return None, raised
+        finally:
+            self.session.frames.remove(frame)
+
+    def _ends(self, result: Any) -> dict[str, Any]:
+        """Return what a branch leaves in variables, and its result."""
+        ends = {}
+        for name in self.later:
+            value = get(self.cells[name])
+            ends[name] = self._end(value, value is self.before[name] and self.alone[name])
+        ends["return"] = self._end(result)
+        return ends
+
+    def _note_error(self, error: Exception | None) -> None:
+        """Let the branch raise its exception, if it has one, where it is chosen."""
+        position, nodes = len(self.errors), active_builder().nodes
+        if error is None or isinstance(error, RaisedBefore):
+            self.errors.append(error)
+            self.is_inside.append(error is not None)
+            return
+        raised = raise_of(self.session, error, self.code)
+        self.errors.append(raised)
+        is_last_of_several = any(map(raises, nodes)) or any(self.errors[:position])
+        self.is_inside.append(is_last_of_several or not raised.move_out())
+        raised.emit(self.index if position == 0 else logical_not(self.index))
 
     def _end(self, value: Any, is_alone: bool = False) -> Any:
         """Return what a branch leaves in a variable, with arrays as values of the branch."""
@@ -213,7 +252,7 @@ class Choice:
     def _unify(self, columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         """Return the results of both branches: what differs, in common dtypes, and memory that they write to."""
         results: list[list[Any]] = [list(c) for c in columns]
-        if any(self.errors):
+        if any(self.errors) and not any(self.is_inside):
             return results
         for name in (*self.later, "return"):
             self._merge(name, [ends[name] for ends in self.ends], results)
@@ -224,8 +263,8 @@ class Choice:
 
     def _merge(self, name: str, ends: Sequence[Any], results: list[list[Any]]) -> None:
         """Add what a name stands for after each branch to the results, unless both leave the same."""
-        have = [e for e in ends if e is not UNSET]
-        if not have or (len(have) == len(ends) and _are_same(have)):
+        have = [e for e in ends if type(e) is not _Unset]
+        if not have or self._is_unchanged(name, ends, have) or (len(have) == len(ends) and _are_same(have)):
             value: Any = have[0].held if have else UNSET
             self.merged[name] = lambda outputs: value
             return
@@ -238,10 +277,14 @@ class Choice:
 
     def _merge_flags(self, name: str, ends: Sequence[Any], results: list[list[Any]]) -> int | None:
         """Add whether a variable has a value to the results, unless it has one in any case; return its position."""
-        if all(e is not UNSET and e.flag is True for e in ends):
+        if all(e is ENDED or (e is not UNSET and e.flag is True) for e in ends):
             return None
         self._add(name, [_flag(e) for e in ends], results)
         return len(results[0]) - 1
+
+    def _is_unchanged(self, name: str, ends: Sequence[Any], have: Sequence[_End]) -> bool:
+        """Return whether a variable is as before after the branch that does not raise."""
+        return ENDED in ends and have[0].value is self.before.get(name, ENDED)
 
     def _merge_leaf(
         self, name: str, k: int, ends: Sequence[Any], have: Sequence[_End], results: list[list[Any]]
@@ -249,7 +292,7 @@ class Choice:
         """Add one leaf to the results of both branches if it is an array, and return the type that it has."""
         x, traced = have[0].values[k]
         if traced is not None:
-            return self._add(name, [None if e is UNSET else e.values[k][1] for e in ends], results)
+            return self._add(name, [None if type(e) is _Unset else e.values[k][1] for e in ends], results)
         if any(not fixed(e.values[k][0], x) for e in have):
             raise self._refused(f"{_shown(name)} is another object in each branch")
         return None
@@ -299,13 +342,13 @@ class Choice:
             put(self.cells[name], self.before[name])
         return result
 
-    def _without(self, position: int, taken: Any) -> Any:
+    def _without(self, taken: Any) -> Any:
         """Run the branch that does not raise, behind a check that it is taken."""
+        position = 0 if self.errors[0] else 1
         error = self.errors[position]
-        if all(self.errors):
-            raise refuse(self.session, self.code, "both branches raise")
+        assert isinstance(error, Raise)
         from_here = taken if position == 0 else logical_not(taken)
-        check(from_here, f"{type(error).__name__}: {error}")
+        error.emit(from_here)
         function = self.functions[1 - position]
         return function() if function is not None else None
 
@@ -341,7 +384,7 @@ def _shown(name: str) -> str:
 
 def _flag(end: Any) -> Any:
     """Return whether a variable has a value after a branch, as a value."""
-    flag = False if end is UNSET else end.flag
+    flag = False if type(end) is _Unset else end.flag
     return full((), flag, bool) if isinstance(flag, bool) else flag
 
 

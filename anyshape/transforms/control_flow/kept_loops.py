@@ -529,7 +529,7 @@ def _keep(session: Session, make: Callable[[], KeptLoop], emit: Callable[[KeptLo
                 break
         except AnyshapeError as error:
             raise refuse(session, loop.code, str(error).partition("\n")[0]) from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if _is_own_mistake(error):
                 raise
             if isinstance(error, NameError):  # of a variable that the first iteration binds, perhaps
@@ -541,7 +541,7 @@ def _keep(session: Session, make: Callable[[], KeptLoop], emit: Callable[[KeptLo
     session.in_program.append(loop.code)
 
 
-def _is_own_mistake(error: Exception) -> bool:
+def _is_own_mistake(error: BaseException) -> bool:
     """Return whether an error looks like one of this library: of a kind that user code alone raises otherwise."""
     line = error.__traceback__
     while line is not None and line.tb_next is not None:

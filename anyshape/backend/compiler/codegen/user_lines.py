@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.compiler.op_traits import runs_user_code
+from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import Plan, Step
 from anyshape.backend.runtime.outcome import registry_of
 from anyshape.errors import (
@@ -39,9 +39,12 @@ from anyshape.errors import (
     ShapeError,
     messages,
 )
+from anyshape.graph.ir.graph import applies
+from anyshape.graph.ir.tracebacks import raised_at
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import USER_LINE, module_of
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
+from anyshape.ops.control import EXAMPLE, raise_op
 from anyshape.support.lazy_dataclass import dataclass
 
 _NO_COLUMNS, _NO_LINE = 13, 15  # kinds of entries of a table of lines, in CPython from 3.11 on
@@ -438,14 +441,27 @@ def _translated(error: Exception, step: Step, trips: tuple[int | range, ...]) ->
     if isinstance(error, AnyshapeError):
         error.locate(step.where)
         return error
+    if step.op is raise_op:
+        return _of_user(error, step, trips)
     name = (step.fallback[-1] if step.fallback else step).op.name  # a view stands for movement that the user wrote
-    translation = None if runs_user_code(step) else _translation(error, name, step.where)
+    is_users = applies(step, lambda op: TRAITS[op].runs_user_code or op is raise_op)
+    translation = None if is_users else _translation(error, name, step.where)
     if translation is None:
         at = f" at {step.where}" if step.where is not None else ""
         error.add_note(f"raised by {name}{at}{messages.in_trips(trips)} in an anyshape program")
         return error
     translation.__cause__ = error
     return translation
+
+
+def _of_user(error: Exception, step: Step, trips: tuple[int | range, ...]) -> Exception:
+    """Return an exception that the user's function raises, at its line, with a note of the trips."""
+    example = vars(error).pop(EXAMPLE, None)
+    if trips and isinstance(trips[0], range) and example is not None:  # of a block
+        trips = trips[0][example], *trips[1:]
+    if trips:
+        error.add_note(f"raised at {step.where}{messages.in_trips(trips)} in an anyshape program")
+    return raised_at(error, step.where)
 
 
 def _translation(error: Exception, name: str, where: SourceLine | None) -> AnyshapeError | None:

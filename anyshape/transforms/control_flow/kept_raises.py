@@ -1,0 +1,136 @@
+"""Texts and exceptions of code that is read: a run fills in values that it alone knows.
+
+The exceptions end a branch of the program, or a path of the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from anyshape.graph.ir.builder import active
+from anyshape.ops.control import formatted
+from anyshape.ops.creation import full
+from anyshape.support.true_types import has_type
+from anyshape.tracing.effects import Text, is_late
+from anyshape.tracing.raised import Raise, RaisedBefore, Stated, UndescribableError, may_be_caught
+from anyshape.tracing.source import read as reading
+from anyshape.tracing.source.read import Session
+from anyshape.transforms.control_flow.kept_choices import refuse
+
+
+def _tracing_branch() -> Session | None:
+    """Return the session if the body of a loop is traced into the program, or a branch."""
+    session = reading.session() if active() is not None else None
+    return session if session is not None and session.frames else None
+
+
+# -- texts
+
+
+def text(purpose: str, *parts: Any) -> Any:
+    """Return the text of an f-string. A run fills values in that are known only then, for a `raise` or a `print`."""
+    if _waits(purpose, parts):
+        return Text(parts)
+    return _joined(parts)
+
+
+def text_by(purpose: str, function: Any, value: Any) -> Any:
+    """Return `str(value)` or `repr(value)`, as `text` does."""
+    if function in (str, repr):
+        return text(purpose, (value, function.__name__[0], ""))
+    return reading.as_read(function)(value)
+
+
+def text_of_percent(purpose: str, template: str, values: Any) -> Any:
+    """Return the text of `template % values`, as `text` does."""
+    return Text.of_percent(template, values) if _waits(purpose, [(values, "r", "")]) else template % values
+
+
+def text_of_format(purpose: str, template: str, *args: Any, **kwargs: Any) -> Any:
+    """Return the text of `template.format(*args, **kwargs)`, as `text` does."""
+    waits = _waits(purpose, [((args, kwargs), "r", "")])
+    return Text.of_format(template, args, kwargs)[0] if waits else template.format(*args, **kwargs)
+
+
+def _waits(purpose: str, parts: Sequence[Any]) -> bool:
+    """Return whether a text shows values that a run fills in; raise where it may not, in a loop that is kept."""
+    if reading.session() is None or not is_late(parts):
+        return False
+    if purpose == "print":
+        return True
+    if (session := _tracing_branch()) is None:
+        return purpose == "raise" and _may_end()
+    if not purpose:
+        raise refuse(session, None, "it makes a text of a value")
+    return True
+
+
+# -- exceptions
+
+
+def failed(message: Callable[[], Any]) -> Any:
+    """Return the message of an assertion that does not hold."""
+    value = message()
+    return "" if _ended_by(AssertionError, [value], {}) else _known([value])[0]
+
+
+def stated(is_apart: bool, kind: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return what `raise kind(*args, **kwargs)` raises; in a loop that is kept, the run calls the class.
+
+    `is_apart`: the exception has no cause.
+    """
+    session, is_class = _tracing_branch(), has_type(kind, type) and issubclass(kind, BaseException)
+    if session is not None and is_class:
+        if not issubclass(kind, Exception):
+            raise refuse(session, None, f"it raises {kind.__name__}")
+        return Stated(kind, args, kwargs)
+    if is_apart and is_class and issubclass(kind, Exception) and (ended := _ended_by(kind, args, kwargs)):
+        return ended
+    named = dict(zip(kwargs, _known([*kwargs.values()]), strict=True))
+    return kind(*_known(args), **named)
+
+
+def _ended_by(kind: type[Exception], args: Sequence[Any], kwargs: dict[str, Any]) -> RaisedBefore | None:
+    """Let the program raise an exception that values of the run are part of, and return what ends the trace.
+
+    Return None where there are no such values, where the exception may be caught, and outside of calls.
+    """
+    values = [*args, *kwargs.values()]
+    if not any(type(x) is Text for x in values) and not (_may_end() and is_late([(values, "r", "")])):
+        return None
+    try:
+        raised = Raise(Stated(kind, args, kwargs))
+    except UndescribableError:
+        return None
+    raised.emit(full((), False, bool))
+    return RaisedBefore(kind.__name__)
+
+
+def _may_end() -> bool:
+    """Return whether an exception may end a path of a call, with values of the run."""
+    builder = active()
+    if reading.session() is None or builder is None or builder.answer is None:
+        return False
+    inner = [b for b in builder.chain() if b.parent is not None]
+    are_part_of_path = all(b.arguments is not None and not b.takes_rows for b in inner)
+    return are_part_of_path and not may_be_caught()
+
+
+def _known(args: Sequence[Any]) -> list[Any]:
+    """Return arguments with texts that are known now."""
+    waiting = [type(x) is Text for x in args]
+    if any(waiting) and (session := _tracing_branch()) is not None:
+        raise refuse(session, None, "it makes a text of a value")
+    return [_joined(x.parts) if waits else x for x, waits in zip(args, waiting, strict=True)]
+
+
+def _joined(parts: Sequence[Any]) -> str:
+    return "".join([part if isinstance(part, str) else formatted(*part) for part in parts])
+
+
+def stated_before(error: Any) -> Any:
+    """Return what `raise error` raises: a class, or an exception that exists."""
+    if _tracing_branch() is None or not isinstance(error, Exception):
+        return stated(False, error) if has_type(error, type) else error
+    return Stated(type(error), (), {}, error)
