@@ -136,14 +136,13 @@ class Liveness:
         tests = [read(n) for case in s.cases for n in (case.pattern, case.guard) if n]
         return read(s.subject) | after | set[str]().union(*parts, *tests)
 
-    @staticmethod
-    def _before_simple(s: ast.stmt, after: Names) -> Names:
+    def _before_simple(self, s: ast.stmt, after: Names) -> Names:
         reads = read(s)
         if isinstance(s, ast.AugAssign):
             reads |= read(ast.Expr(s.target)) | ({s.target.id} if isinstance(s.target, ast.Name) else set())
         if isinstance(s, (ast.Return, ast.Raise)):
-            return reads
-        return reads | (after - bound([s]))
+            return reads | self.always
+        return reads | self.always | (after - bound([s]))
 
     def _before_loop(self, s: ast.For | ast.While, after: Names) -> Names:
         tested = read(s.test) if isinstance(s, ast.While) else set()

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from anyshape.errors import AnyshapeError
 from anyshape.graph.prover.user_stack import is_user_file
 from anyshape.ops.subgraph_call import RUNTIME, code_that_is_read
 from anyshape.support.packages import source_find, source_rebuild, source_rewrite
@@ -57,18 +58,19 @@ class Loops:
     - `refused`: those that are run as they are written, and why.
     - `apart`: those whose first iteration is run apart.
     - `choosing`: choices on values are part of the program outside of loops too, as they made many paths.
+    - `is_off`: functions are run as they are written, as no other way leads to a program.
     """
 
     def __init__(self) -> None:
         self.refused: dict[types.CodeType, str] = {}
         self.apart: set[types.CodeType] = set()
-        self.choosing = False
+        self.choosing = self.is_off = False
 
     def learn(self, signal: NotKept) -> None:
-        """Note what ended a trace."""
+        """Note what ended a trace; what is known already does not help, so that nothing is read from now on."""
         if signal.code in (self.apart if signal.apart else self.refused):
-            raise AssertionError(f"a loop was kept in spite of this: {signal.why}") from signal
-        if signal.apart:
+            self.is_off = True
+        elif signal.apart:
             self.apart.add(signal.code)
         else:
             self.refused[signal.code] = signal.why
@@ -80,7 +82,7 @@ class Session:
     - `learned`: what earlier traces of a body found out.
     - `frames`: the bodies that are traced into the program now, the innermost last.
     - `holders`: values that loops and choices hold beside the variables that they are of.
-    - `in_program`: bodies that became part of the program.
+    - `in_program`: numbers of iterations of loops that became part of the program, which may be sizes.
     """
 
     def __init__(self, loops: Loops) -> None:
@@ -88,7 +90,15 @@ class Session:
         self.learned: dict[types.CodeType, Any] = {}
         self.frames: list[Any] = []
         self.holders: list[dict[str, Any]] = []
-        self.in_program: list[types.CodeType] = []
+        self.in_program: list[Any] = []
+
+    def may_be_unrolled(self) -> bool:
+        """Return whether loops were kept, and these have few iterations: a trace may run them as they are written."""
+        counts = self.in_program
+        return bool(counts) and all(type(n) is int for n in counts) and sum(counts) <= _MOST_UNROLLED
+
+
+_MOST_UNROLLED = 2000  # iterations that are traced one by one to find out whether an error comes from keeping loops
 
 
 class _Sessions(threading.local):
@@ -108,14 +118,30 @@ def retried(trace: Callable[[], Any], loops: Loops) -> Any:
     """Return the result of a trace that reads functions, traced again for each loop that turns out to stay."""
     stack = _SESSIONS.stack
     depth = len(stack)
-    while True:
+    while not loops.is_off:
+        stack.append(session := Session(loops))
         try:
-            stack.append(Session(loops))
             return trace()
         except NotKept as signal:
             loops.learn(signal)
+        except AnyshapeError as error:
+            del stack[depth:]
+            if not session.may_be_unrolled():
+                raise
+            return _as_written(trace, loops, error)
         finally:
             del stack[depth:]
+    return trace()
+
+
+def _as_written(trace: Callable[[], Any], loops: Loops, error: Exception) -> Any:
+    """Return the result of a trace that reads nothing, where one that kept loops ended with an error."""
+    try:
+        result = trace()
+    except Exception:
+        raise error from None
+    loops.is_off = True
+    return result
 
 
 def as_read(function: Any) -> Any:

@@ -108,8 +108,9 @@ def reversed_(x: Any) -> Any:
     items = items_of(x) if isinstance(x, (Items, Traced)) else None
     if items is None:
         return builtins.reversed(x)
-    plain = lambda: iter([*items][::-1])
-    return Items(items.length, lambda k: items.item(items.length - 1 - k), plain)
+    last = lambda k: items.item(items.length - 1 - k)
+    plain = lambda: map(last, builtins.range(operator.index(items.length)))
+    return Items(items.length, last, plain)
 
 
 def zip_(*xs: Any, strict: bool = False) -> Any:

@@ -365,14 +365,14 @@ def _is_kept(session: Session, length: Any, body: Callable[..., None], facts: Fa
 def while_(test: Callable[[], Any], body: Callable[[], None], facts: tuple[Any, ...]) -> None:
     """Run a loop on a condition, or make it a loop of the program."""
     session, known = _session(), Facts(*facts)
-    cells, count = cells_of(body), 0
+    cells, count = cells_of(test, body), 0
     again = (lambda: and_(_goes_on(cells, known), test)) if known.stops else test
     while True:
         going = again()
         is_long = _is_open(going) or count >= UNROLLED or bool(known.stops)
         if session is not None and is_long and _is_kept(session, None, body, known):
             if _is_open(going) or going:
-                kept_while(session, going, again, body, known)
+                kept_while(session, going, again, body, known, cells)
             return
         if not going:
             return

@@ -393,7 +393,7 @@ def shared_outside(leaves: Sequence[Any]) -> list[memory.Memory]:
     builder = active_builder()
     arrays = [x for x in leaves if getattr(x, "is_array", False)]
     shared = [memory.memory_of(x) for x in arrays if x.builder is not builder or x.memory is not None]
-    return [m for m in shared if m.owner is not builder or m.frozen is not None]
+    return [m for m in shared if m.owner is not builder or getattr(m, "frozen", None) is not None]
 
 
 def zeros_like(

@@ -16,6 +16,7 @@ import numpy as np
 
 from anyshape.graph.ir.builder import Traced
 from anyshape.numpy.operands.memory import memory_of
+from anyshape.numpy.operands.promotion import dtype_of
 from anyshape.numpy.serve import FUNCTIONS
 from anyshape.ops.control import check, name_sizes
 from anyshape.support.true_types import has_type
@@ -151,10 +152,10 @@ class Growing(_List):
         self.types.append([name_sizes(as_value(x)).meta for x in leaves])
         if self.counter is not None:
             at = self.counter[0]
-            self.rows[at] = item_value(value, self.code)
+            self.rows[at] = self._row(value)
             self.counter[0] = at + 1
         elif self.rows is not None:
-            self.rows[self.count + len(self.new)] = item_value(value, self.code)
+            self.rows[self.count + len(self.new)] = self._row(value)
         self.new.append(value)
 
     def extend(self, values: Any) -> None:
@@ -188,7 +189,14 @@ class Growing(_List):
     def __setitem__(self, key: Any, value: Any) -> None:
         if type(key) is slice or self.rows is None:
             raise NotKept(self.code, f"it writes to items of {self.name}, to which it appends")
-        self.rows[self._position(key)] = item_value(value, self.code)
+        self.rows[self._position(key)] = self._row(value)
+
+    def _row(self, value: Any) -> Any:
+        """Return an item as a row of the array, which holds one dtype."""
+        row = item_value(value, self.code)
+        if is_array(row) and dtype_of(row) != self.rows.dtype:
+            raise NotKept(self.code, f"{self.name} gets items of several dtypes")
+        return row
 
     def _position(self, key: Any) -> Any:
         """Return a position that the program checks to be one of an item."""

@@ -118,6 +118,7 @@ class KeptLoop:
         self.has_doubled = False
         self.overwritten: list[memory.Memory] = []  # of arrays before the loop, by iterations
         self.is_counted = True  # by items; others go on until a condition fails
+        self.length: Any = None
         self.written = False
         self.lists = self._lists()
         self.growing: dict[str, Growing] = {}
@@ -257,23 +258,28 @@ class KeptLoop:
         """Return arrays for all items of lists that iterations read, with those before the loop."""
         arrays = {}
         for name, growth in self.learned.growth.items():
-            first = self.lists[name]
+            first = self.lists.get(name)
+            if first is None:
+                raise self._refused(f"{name} is held elsewhere, too")
             before = first.array if type(first) is KeptList else rows_of(first, self.code)
-            rows = before.copy() if before is not None else None
-            if growth.each:
-                if length is None:
-                    raise self._refused(f"how many items it appends to {name} is known at its end")
-                sizes = (as_size_of(length * growth.each), *growth.like.sizes)
-                if any(active_builder().dim_owner(v) is None for size in sizes for v in expr.variables(size)):
-                    raise self._refused(f"items of {name} have sizes of their own")
-                new = standing_for(full(sizes, 0, growth.like.dtype), None)
-                before = None if before is None else before.astype(growth.like.dtype)
-                rows = new if before is None else FUNCTIONS["concatenate"]([before, new])
-            arrays[_rows_name(name)] = rows
+            arrays[_rows_name(name)] = before.copy() if not growth.each else self._rows(name, before, length)
             if growth.is_counted:
                 zero = standing_for(full((1,), 0, np.dtype(np.int64)), None)
                 arrays[_count_name(name)] = zero + length_of(first)
         return arrays
+
+    def _rows(self, name: str, before: Any, length: Any) -> Any:
+        """Return an array for the items of a list: those before the loop, and zeros for new ones."""
+        growth = self.learned.growth[name]
+        if length is None:
+            raise self._refused(f"how many items it appends to {name} is known at its end")
+        sizes = (as_size_of(length * growth.each), *growth.like.sizes)
+        if any(active_builder().dim_owner(v) is None for size in sizes for v in expr.variables(size)):
+            raise self._refused(f"items of {name} have sizes of their own")
+        if before is not None and before.dtype != growth.like.dtype:
+            raise self._refused(f"{name} gets items of several dtypes")
+        new = standing_for(full(sizes, 0, growth.like.dtype), None)
+        return new if before is None else FUNCTIONS["concatenate"]([before, new])
 
     def leave_lists(self, results: Mapping[str, Any], stacks: Mapping[str, tuple[Any, ...]]) -> None:
         """Leave lists with all items in their variables."""
@@ -335,15 +341,14 @@ class KeptLoop:
 
     def _check_aliases(self, arrays: list[Any], values: list[Any], after: dict[str, Any]) -> None:
         """Raise where arrays that an iteration writes to may have other names, which would not see it."""
-        memories = [(x.memory, v) for x, v in zip(arrays, values, strict=True)]
-        writes_to_carries = any(m is not None and m.current.value is not v for m, v in memories)
+        writes_to_carries = any(map(_is_written, arrays, values))
         self.written = self.written or writes_to_carries
         ends, starts = _arrays(after), _arrays({name: self.start.get(name) for name in after})
         outside, writes = shared_outside(ends), active_builder().writes or {}
         self.aliases, self.has_doubled = outside, _has_doubled(ends)
         if writes_to_carries and (self.has_doubled or _has_doubled(starts)):
             raise self._refused("two names stand for one array that an iteration writes to")
-        if any(m in writes for m in outside):
+        if any(m in writes or writes_to_carries for m in outside):
             raise self._refused("a name stands for an array around it, which an iteration writes to")
 
     # -- memory
@@ -412,6 +417,11 @@ class KeptLoop:
 def _arrays(tree: Mapping[str, Any]) -> list[Any]:
     """Return the arrays of variables, which may be written to."""
     return [x for x in pytrees.flatten(dict(tree))[0] if getattr(x, "is_array", False)]
+
+
+def _is_written(x: Any, value: Any) -> bool:
+    """Return whether an array has another value than it had at first, as its memory was written to."""
+    return x.memory is not None and x.memory.current.value is not value
 
 
 def _has_doubled(arrays: Sequence[Any]) -> bool:
@@ -500,7 +510,9 @@ def kept_for(session: Session, items: Items, body: Callable[..., None], facts: F
     _keep(session, lambda: KeptLoop(session, body, facts), lambda loop: emit(loop, items))
 
 
-def kept_while(session: Session, going: Any, test: Callable[[], Any], body: Callable[[], None], facts: Facts) -> None:
+def kept_while(
+    session: Session, going: Any, test: Callable[[], Any], body: Callable[[], None], facts: Facts, cells: Cells
+) -> None:
     """Make a loop on a condition, which is `going` before it, a loop of the program.
 
     Its condition is computed at the end of each iteration, so that variables which it binds have their values.
@@ -511,7 +523,7 @@ def kept_while(session: Session, going: Any, test: Callable[[], Any], body: Call
         return test()
 
     def make() -> KeptLoop:
-        loop = KeptLoop(session, body, facts, cells_of(test, body))
+        loop = KeptLoop(session, body, facts, cells)
         loop.is_counted = False
         return loop
 
@@ -538,7 +550,7 @@ def _keep(session: Session, make: Callable[[], KeptLoop], emit: Callable[[KeptLo
         finally:
             del session.holders[-len(held) :]
         loop.restart()
-    session.in_program.append(loop.code)
+    session.in_program.append(loop.length)
 
 
 def _is_own_mistake(error: BaseException) -> bool:
@@ -552,6 +564,7 @@ def _is_own_mistake(error: BaseException) -> bool:
 
 def _over(loop: KeptLoop, items: Items) -> bool:
     """Emit a loop over all items; return False where its body has to be traced again."""
+    loop.length = items.length
     carries = _Carries(loop, loop.carries | loop.row_carries(items.length))
     _, count = _range(0, items.length)
     rows = _Rows("for", iota(count), None)
@@ -582,7 +595,7 @@ def _over(loop: KeptLoop, items: Items) -> bool:
 
 def _until(loop: KeptLoop, items: Items) -> bool:
     """Emit a loop over items that flags may end before."""
-    length = items.length
+    loop.length = length = items.length
 
     def step(values: dict[str, Any], own: Sequence[Any]) -> tuple[Any, Any]:
         k = values.pop(_OWN)
