@@ -254,6 +254,7 @@ class Explanation:
     - `program` is the number of the program that serves the queried arguments; `traced` means it was traced for them.
     - `broken` are the conditions that these arguments do not satisfy.
     - `evicted` are the programs that were evicted last: beyond the limit, or as captured state changed.
+    - `as_written` names loops that stay as they are written, and why.
     - `revalidations` counts traces after a change of captured state that gave an evicted program, which is used again.
     """
 
@@ -266,6 +267,7 @@ class Explanation:
     evicted: tuple[EvictedInfo, ...] = ()
     verbose: bool = False  # print reliances and proved decisions too
     revalidations: int = 0
+    as_written: tuple[str, ...] = ()
 
     @property
     def reliances(self) -> list[RelianceInfo]:
@@ -287,6 +289,7 @@ class Explanation:
             "broken": list(self.broken),
             "evicted": [to_plain(e) for e in self.evicted],
             "revalidations": self.revalidations,
+            "as_written": list(self.as_written),
             "programs": [p.to_dict(reliances=reliances) for p in self.programs],
         }
 

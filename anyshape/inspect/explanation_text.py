@@ -136,7 +136,12 @@ def report(explanation: Any) -> Report:
     programs = [_program(name, program, explanation.verbose) for program in explanation.programs]
     evicted = few([_evicted(e) for e in explanation.evicted[::-1]])
     counts = _counts(explanation.cache, explanation.revalidations)
-    return Report(f"{name}: {counts}", [*_call(explanation), *_paths(explanation.programs)], programs, evicted)
+    return Report(
+        f"{name}: {counts}",
+        [*_call(explanation), *_paths(explanation.programs), *explanation.as_written],
+        programs,
+        evicted,
+    )
 
 
 def _paths(programs: Sequence[Any]) -> Iterator[str]:

@@ -25,6 +25,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explanation import CacheInfo, Explanation
 from anyshape.program.pytree_codegen import NO_MATCH
 from anyshape.support.fork_lock import Lock, restores_thread
+from anyshape.support.lazy_dataclass import replace
 from anyshape.support.packages import less_memory, paths, rebound, sent_programs, traced_program
 from anyshape.tracing import object_arguments, pytrees
 from anyshape.tracing.captured.closures import MEMO, DepartedError
@@ -549,13 +550,19 @@ class Jitted:
 
     def explain(self) -> Explanation:
         """Explain the programs in the cache: sizes, conditions, why each was traced, and when another will be."""
-        return paths.explain_cache(self.name, self._used)
+        return replace(paths.explain_cache(self.name, self._used), as_written=self._as_written())
 
     @short_traceback
     def explain_call(self, *args: Any, **kwargs: Any) -> Explanation:
         """Explain the cache and the program for these arguments, which is traced if it is missing and not run."""
         call, entry, traced = self._prepared(args, kwargs, on_path=True)
-        return paths.explain_entry(self.name, self._used, entry, call.arrays, traced)
+        explanation = paths.explain_entry(self.name, self._used, entry, call.arrays, traced)
+        return replace(explanation, as_written=self._as_written())
+
+    def _as_written(self) -> tuple[str, ...]:
+        """Return loops that stay as they are written, each with the reason."""
+        own = self if self.loops is not None else getattr(self._shared, "jitted", self)
+        return () if own.loops is None else own.loops.refusals()
 
     def clear_cache(self) -> None:
         """Remove every program and reset the numbers."""

@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from anyshape.errors import AnyshapeError
+from anyshape.errors.messages import line_text
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import is_user_file
 from anyshape.ops.subgraph_call import RUNTIME, code_that_is_read
 from anyshape.support.packages import source_find, source_rebuild, source_rewrite
@@ -26,7 +28,10 @@ _Function = Callable[..., Any]
 F = TypeVar("F", bound=Callable[..., Any])
 _READ: dict[tuple[types.CodeType, str], types.CodeType | str] = {}  # or why code is run as it is written
 _MADE: dict[int, Any] = {}  # the syntax that code was rewritten from, by the id of the code, which `_READ` keeps
-_LOOPS = {code for name, code in dis.opmap.items() if "FOR_ITER" in name or "JUMP_BACKWARD" in name}
+# loops, and lists, which functions of NumPy may take that see no traced value inside
+_LOOPS = {
+    code for name, code in dis.opmap.items() if name.startswith(("FOR_ITER", "BUILD_LIST")) or "_BACKWARD" in name
+}
 _CHOICES = {code for name, code in dis.opmap.items() if "JUMP" in name or name == "RAISE_VARARGS"}
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _FORMATS = {code for name, code in dis.opmap.items() if name.startswith("FORMAT_")}
@@ -66,6 +71,11 @@ class Loops:
         self.apart: set[types.CodeType] = set()
         self.choosing = self.is_off = False
 
+    def refusals(self) -> tuple[str, ...]:
+        """Return the loops that are run as they are written, each with the reason."""
+        lines = [(SourceLine(c.co_filename, c.co_firstlineno, c.co_name), why) for c, why in self.refused.items()]
+        return tuple([f"{line}: {line_text(line)} stays as it is written: {why}" for line, why in lines])
+
     def learn(self, signal: NotKept) -> None:
         """Note what ended a trace; what is known already does not help, so that nothing is read from now on."""
         if signal.code in (self.apart if signal.apart else self.refused):
@@ -81,6 +91,7 @@ class Session:
 
     - `learned`: what earlier traces of a body found out.
     - `frames`: the bodies that are traced into the program now, the innermost last.
+    - `unrolled`: iterations of the nest of loops that is being unrolled.
     - `holders`: values that loops and choices hold beside the variables that they are of.
     - `in_program`: numbers of iterations of loops that became part of the program, which may be sizes.
     """
@@ -89,6 +100,7 @@ class Session:
         self.refused, self.apart, self.choosing = loops.refused, loops.apart, loops.choosing
         self.learned: dict[types.CodeType, Any] = {}
         self.frames: list[Any] = []
+        self.unrolled = 1
         self.holders: list[dict[str, Any]] = []
         self.in_program: list[Any] = []
 

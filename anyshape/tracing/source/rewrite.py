@@ -112,7 +112,8 @@ class _Rewriter(ast.NodeTransformer):
             sorted(written(block)),
             sorted(grown(block)),
         ]
-        return _constant([*map(tuple, facts), self._why_plain(block)])
+        nests = any(isinstance(n, (ast.For, ast.While)) for s in block for n in own_nodes(s))
+        return _constant([*map(tuple, facts), nests, self._why_plain(block)])
 
     def _why_plain(self, block: Sequence[ast.AST]) -> str:
         """Return why a block is run by Python in any case."""

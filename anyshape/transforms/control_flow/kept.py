@@ -5,12 +5,13 @@ Outside of traces, and where nothing is traced, each function here does what Pyt
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
 import sys
 import types
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,16 @@ from anyshape.transforms.control_flow.iterables import ITERATIONS, items_of
 from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, raise_of, refuse
 from anyshape.transforms.control_flow.kept_lists import Growing, KeptList, takes_lists, with_arrays
 from anyshape.transforms.control_flow.kept_lists import released as released  # of the result of a trace
-from anyshape.transforms.control_flow.kept_loops import UNROLLED, Facts, _as_bool, kept_for, kept_list, kept_while
+from anyshape.transforms.control_flow.kept_loops import (
+    NO_FACTS,
+    UNROLLED,
+    UNROLLED_AROUND,
+    Facts,
+    _as_bool,
+    kept_for,
+    kept_list,
+    kept_while,
+)
 from anyshape.transforms.control_flow.kept_raises import failed as failed
 from anyshape.transforms.control_flow.kept_raises import stated as stated
 from anyshape.transforms.control_flow.kept_raises import stated_before as stated_before
@@ -49,7 +59,6 @@ _OPERATORS = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
     "is": operator.is_, "is not": operator.is_not,
 }  # fmt: skip
-_NO_FACTS = Facts((), (), (), (), (), (), (), "")
 _IMPURE = {next, input, open, setattr, delattr}
 
 
@@ -171,7 +180,7 @@ def listed(function: Callable[..., Any], iterable: Any, is_tuple: bool) -> Any:
     """Return the list of what a comprehension gives."""
     session = _session()
     items = items_of(iterable) if session is not None else None
-    if items is not None and session is not None and _is_kept(session, items.length, function, _NO_FACTS):
+    if items is not None and session is not None and _is_kept(session, items.length, function, NO_FACTS):
         return kept_list(session, items, (lambda item: function(*item)) if is_tuple else function, function.__code__)
     return made([function(*item) if is_tuple else function(item) for item in iterable])
 
@@ -330,6 +339,25 @@ def for_(iterable: Any, body: Callable[[Any], None], facts: tuple[Any, ...]) -> 
         if session.frames and iter(iterable) is iterable and sys.getrefcount(iterable) > _OWN_REFERENCES:
             raise refuse(session, None, "it goes on with an iterator that is made outside of it")
     cells = cells_of(body)
+    with _unrolled(session, iterable):
+        _run(iterable, body, cells, known)
+
+
+@contextlib.contextmanager
+def _unrolled(session: Session | None, iterable: Any) -> Iterator[None]:
+    """Count the iterations of a nest of loops that are unrolled."""
+    if session is None or (items := items_of(iterable)) is None or not has_type(items.length, int):
+        yield
+        return
+    before, session.unrolled = session.unrolled, session.unrolled * max(items.length, 1)
+    try:
+        yield
+    finally:
+        session.unrolled = before
+
+
+def _run(iterable: Any, body: Callable[[Any], None], cells: Any, known: Facts) -> None:
+    """Run a loop as it is written."""
     for item in iterable:
         going = _goes_on(cells, known)
         if isinstance(going, Traced) and (choosing := _choosing()) is not None:
@@ -355,7 +383,7 @@ def _goes_on(cells: Any, facts: Facts) -> Any:
 
 def _is_kept(session: Session, length: Any, body: Callable[..., None], facts: Facts) -> bool:
     """Return whether a loop becomes one of the program."""
-    if has_type(length, int) and length <= UNROLLED:
+    if has_type(length, int) and length * session.unrolled <= (UNROLLED_AROUND if facts.nests else UNROLLED):
         return False
     if facts.plain:
         session.refused.setdefault(body.__code__, facts.plain)

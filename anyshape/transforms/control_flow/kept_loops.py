@@ -62,7 +62,8 @@ from anyshape.transforms.control_flow.kept_lists import (
 from anyshape.transforms.control_flow.loop_tracing import CarryLoop
 from anyshape.transforms.control_flow.loops import _check_draws, _range, _Rows, _test
 
-UNROLLED = 16  # iterations of a known number up to which a loop is unrolled
+UNROLLED = 16  # iterations of a known number up to which a loop, or a nest of loops, is unrolled
+UNROLLED_AROUND = 4  # iterations of a loop around another one
 
 
 class Facts(NamedTuple):
@@ -71,7 +72,7 @@ class Facts(NamedTuple):
     - `bound`: names that it binds, `later` those that are read before they are bound again, `after` those after it.
     - `in_place`: names that it binds by `x += y` alone, `stops`: flags that end it, `written`: names of arrays, and
       `grown` of lists that it appends to.
-    - `plain` says why it is run as it is written.
+    - `nests` says that it has a loop inside, `plain` why it is run as it is written.
     """
 
     bound: tuple[str, ...]
@@ -81,7 +82,11 @@ class Facts(NamedTuple):
     stops: tuple[str, ...]
     written: tuple[str, ...]
     grown: tuple[str, ...]
+    nests: bool
     plain: str
+
+
+NO_FACTS: Facts = Facts((), (), (), (), (), (), (), nests=False, plain="")
 
 
 class Learned:
@@ -357,7 +362,8 @@ class KeptLoop:
         """Learn what memory iterations write to, and raise where the program would mean something else than Python."""
         self.learned.memories = list(carries.memories)
         captured = [x for x in further if isinstance(x, Traced)]
-        if (length is None or has_type(length, int)) and not any(map(_is_open_value, [*carries.init, *captured])):
+        taking_part = [*carries.init, *[m.current for m in carries.memories], *captured]
+        if (length is None or has_type(length, int)) and not any(map(_is_open_value, taking_part)):
             raise self._refused("no traced value takes part")
         if self.written:
             self._check_starts(carries.init, [x.value for x in captured])
@@ -658,7 +664,7 @@ def kept_list(session: Session, items: Items, function: Callable[..., Any], code
     loops: list[KeptLoop] = []
 
     def make() -> KeptLoop:
-        loop = KeptLoop(session, function, Facts((), (), (), (), (), (), (), ""), {"": types.CellType(made)})
+        loop = KeptLoop(session, function, NO_FACTS, {"": types.CellType(made)})
         loop.code, loop.lists = code, {"": made}
         loop.body = lambda item: loop.growing[""].append(function(item))
         loops[:] = [loop]

@@ -1,0 +1,133 @@
+"""Loops of functions that are read: each program beside plain Python at several sizes, from one jitted function."""
+
+import numpy as np
+import pytest
+
+import anyshape
+from anyshape import config, grad, jit, vmap
+from anyshape.errors import ArgumentError, SizeMismatchError
+from tests.tracing.source.loop_programs import PROGRAMS
+
+VECTORS = ([1.0, 2.0, 3.0, 4.0, 5.0, 0.5, 7.0], [], [3.0], [1.0, 2.0], [2.0, 9.0])
+# programs that are run as they are written, each with a part of the reason
+AS_WRITTEN = {
+    "swap_third": "another name", "swap_args": "binds its name to another", "view_alias": "another name",
+    "best_alias": "two names", "carry_alias": "two names", "tryloop": "exceptions", "strs": "another kind",
+    "setattr_": "changes an object", "long_concrete": "no traced value", "concrete_int": "no traced value",
+    "retlist": "iterated by code", "alias_list": "changes an object", "dictl": "changes an object",
+    "while_app": "known at its end", "pluseq": "changes an object", "concat_list": "carry",
+    "rebind_in_if": "a name stands for", "maxl": "", "rec": "", "rec2": "", "filled": "",
+}  # fmt: skip
+
+
+def outcome(function, x):
+    """Return the results of a function, or its error."""
+    try:
+        result = function(x)
+    except Exception as error:
+        return error
+    return [np.asarray(y) for y in (result if isinstance(result, (list, tuple)) else [result])]
+
+
+def assert_equal(got, expected):
+    if isinstance(expected, Exception):
+        is_empty = isinstance(got, SizeMismatchError) and isinstance(expected, IndexError)
+        assert is_empty or (type(got), str(got)) == (type(expected), str(expected))
+        return
+    assert not isinstance(got, Exception), got
+    assert len(got) == len(expected)
+    for y, z in zip(got, expected, strict=True):
+        assert (y.dtype, y.shape) == (z.dtype, z.shape)
+        np.testing.assert_allclose(y, z, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_does_what_python_does(name):
+    function = PROGRAMS[name]
+    traced = jit(function)
+    for values in VECTORS:
+        mine, plain = np.array(values), np.array(values)
+        assert_equal(outcome(traced, mine), outcome(function, plain))
+        np.testing.assert_array_equal(mine, plain)
+    if name not in AS_WRITTEN:
+        assert traced.cache_info().traces <= 2, traced.explain()  # one of them without iterations, at most
+        assert not traced.explain().as_written
+    elif AS_WRITTEN[name]:
+        assert any(AS_WRITTEN[name] in line for line in traced.explain().as_written)
+
+
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in AS_WRITTEN])
+def test_a_gradient_has_the_slopes_of_differences(name):
+    function, x = PROGRAMS[name], np.array([1.5, 0.3, 3.6, 2.2])
+
+    def total(x):
+        leaves = [y for y in anyshape.tree_leaves(function(x)) if np.result_type(y).kind == "f"]
+        return 0.0 * np.sum(x) + sum([np.sum(y * (k + 1)) for k, y in enumerate(leaves)])
+
+    steps = 1e-6 * np.eye(4)
+    slopes = [(total(x + step) - total(x - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(grad(total)(x), slopes, rtol=1e-6, atol=1e-6)
+
+
+def test_examples_of_a_batch_make_iterations_of_their_own():
+    def halvings(x):
+        k = 0
+        while x > 1:
+            x, k = x / 2, k + 1
+        return x, k
+
+    xs = np.array([0.5, 3.0, 100.0])
+    for got, expected in zip(vmap(halvings)(xs), zip(*map(halvings, xs), strict=True), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_a_loop_of_many_paths_becomes_choices():
+    def signs(x):
+        s = 0.0
+        s = s + x[0] if x[0] > 0 else s - x[0]
+        if x[1] > 0:
+            s *= 2
+        if x[2] > 0 and x[3] > 0:
+            s += 10
+        elif x[3] < -1:
+            s -= 1
+        return s if x[4] > 0 else -s
+
+    traced, rng = jit(signs), np.random.default_rng(0)
+    for x in rng.standard_normal((50, 5)):
+        assert traced(x) == signs(x)
+    assert traced.cache_info().traces <= 11
+
+
+def loops(x):
+    total = 0.0
+    for v in x:
+        total = total + v
+    return total
+
+
+def test_reading_is_turned_off_by_option_setting_and_mark(monkeypatch):
+    marked = anyshape.as_written(lambda x: loops(x))
+    for function, traces in ((jit(loops), 1), (jit(loops, read_source="off"), 3)):
+        assert [function(np.ones(n)) for n in (1, 2, 3)] == [1, 2, 3]
+        assert function.cache_info().traces == traces
+    assert marked(np.ones(2)) == 2
+    monkeypatch.setattr(config, "read_source", "off")
+    function = jit(lambda x: loops(x))
+    assert [function(np.ones(n)) for n in (1, 2, 3)] == [1, 2, 3] and function.cache_info().traces == 3
+    with pytest.raises(ArgumentError, match="read_source"):
+        jit(loops, read_source="never")
+    with pytest.raises(ArgumentError, match="read_source"):
+        config.read_source = "never"
+
+
+def test_errors_and_lines_are_of_the_users_function():
+    def wrong(x):
+        for i in range(x.shape[0]):
+            y = x[i] @ x
+        return y
+
+    with pytest.raises(Exception) as caught:
+        jit(wrong)(np.ones(3))
+    names = [entry.name for entry in caught.traceback]
+    assert not [name for name in names if name.startswith("__kept")]
