@@ -92,6 +92,7 @@ class Decisions:
         self.answers: dict[_Key, bool | int] = {}
         self.without_examples = self.in_a_row = 0
         self.line: tuple[str, int] | None = None
+        self.failed_by: Exception | None = None  # which the values of this call raise: no other call need meet it
         self.named: set[tuple[str, int]] = set()  # lines that the user was warned of
 
     def answer(self, x: Traced, asked: str) -> bool | int:
@@ -148,6 +149,9 @@ class Decisions:
                     ConcretizationError(asked, describe(x), where, "give vmap at least one example")
                 ) from None
             return False if x.dtype.kind == "b" else 0
+        except Exception as error:
+            self.failed_by = error
+            raise
         answer: bool | int = value.item()
         return answer
 

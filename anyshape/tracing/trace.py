@@ -79,13 +79,13 @@ class Raised:
         self.original, self.line, self.error = original, line, error
 
     @classmethod
-    def of(cls, original: Exception) -> Raised:
+    def of(cls, original: Exception, is_of_call: bool = False) -> Raised:
         """Return what a program raises for an exception that a trace met."""
         if (line := _innermost(original)) is None:
             return cls(original, ("", 1, ""), None)
         code = line.tb_frame.f_code
         position = code.co_filename, line.tb_lineno or 1, code.co_name
-        return cls(original, position, _copied(original) if is_stated(original) else None)
+        return cls(original, position, None if is_of_call or not is_stated(original) else _copied(original))
 
     def again(self) -> NoReturn:
         """Raise the exception at the line of the user."""
@@ -475,7 +475,8 @@ def _run_to_its_end(
         _LOG.debug("%s: stopped by %s after %d nodes", name, type(error).__name__, len(builder.nodes))
         if builder.answer is None or isinstance(error, AnyshapeError) or _hidden_error(builder) is not None:
             raise
-        return *pytrees.flatten(()), Raised.of(error)
+        is_of_call = error is getattr(getattr(builder.answer, "decisions", None), "failed_by", None)
+        return *pytrees.flatten(()), Raised.of(error, is_of_call)
 
 
 def _writes(
