@@ -31,6 +31,7 @@ def cautious(x, w, b, y):
     return loss(x, w, b, y) if x.shape[0] > 3 else np.sum(w * w)
 
 
+@anyshape.as_written
 def halved_to_one(x):
     """Return twice the first half of x, as often as its size allows."""
     while x.shape[0] > 1:
@@ -90,7 +91,9 @@ MISTAKES = {
     "SizeLimitError": lambda: anyshape.symbolic_shape("n**100"),
     "UndeterminedSizeError": lambda: anyshape.trace(np.outer)(ShapeDtypeStruct("a + b"), ShapeDtypeStruct("2*a + 2*b")),
     "InconclusiveDimensionError": lambda: anyshape.trace(lambda x: x if x.shape[0] > 3 else -x)(ShapeDtypeStruct("n")),
-    "SpecializationError": lambda: anyshape.jit(lambda x: x * len(x), dynamic_shapes={"x": (anyshape.DYNAMIC,)})(X),
+    "SpecializationError": lambda: anyshape.jit(
+        lambda x: x * {3: 0.5}.get(len(x), 1.0), dynamic_shapes={"x": (anyshape.DYNAMIC,)}
+    )(X),
     "SizePathsError": lambda: anyshape.export(halved_to_one)(ShapeDtypeStruct("n")),
     "MemoryLimitError": lambda: anyshape.jit(lambda x: np.sum(np.outer(x, x)), max_bytes=1000)(np.ones(50)),
     "ConcretizationError": lambda: anyshape.trace(lambda x: x if np.sum(x) > 0 else -x)(ShapeDtypeStruct("n")),

@@ -23,6 +23,7 @@ from anyshape.graph.ir.op_local import may_refuse
 from anyshape.graph.ir.tracebacks import short_traceback, shorten_traceback
 from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explanation import CacheInfo, Explanation
+from anyshape.ops.subgraph_call import code_that_is_read
 from anyshape.program.pytree_codegen import NO_MATCH
 from anyshape.support.fork_lock import Lock, restores_thread
 from anyshape.support.lazy_dataclass import replace
@@ -32,7 +33,7 @@ from anyshape.tracing.captured.closures import MEMO, DepartedError
 from anyshape.tracing.captured.containers import Roots
 from anyshape.tracing.captured.watch import CapturedState
 from anyshape.tracing.draws import drawing_later, noting_reads, refuse_draws
-from anyshape.tracing.source.read import Loops, retried
+from anyshape.tracing.source.read import Loops, as_read, retried
 from anyshape.tracing.trace import Leaves, Trace, active_builder, is_one_of_several, raise_first, trace_call
 from anyshape.transforms.arguments.options import Options, with_static
 from anyshape.transforms.caching import cache as caching
@@ -224,10 +225,13 @@ class Jitted:
                 self._call_general(args, kwargs) if rebinding is None else self._call_rebinding(rebinding, args, kwargs)
             )
         function = self.function if rebinding is None else rebinding.function
+        run = function if self.options.read_source == "off" else as_read(function)
         if self.options.shapes is None:
-            return function(*args, **kwargs)
-        with active_builder().scope.keep_dynamic(self.options.shapes.require(args, kwargs, self.__wrapped__)):
-            return function(*args, **kwargs)
+            result = run(*args, **kwargs)
+        else:
+            with active_builder().scope.keep_dynamic(self.options.shapes.require(args, kwargs, self.__wrapped__)):
+                result = run(*args, **kwargs)
+        return result if run is function else code_that_is_read().released(result)
 
     def after_error(self, call: tuple[Any, Any], entry: CacheEntry, leaves: Sequence[Any], error: BaseException) -> Any:
         """Return the result of a call that left the path of its program; raise any other error."""

@@ -164,11 +164,12 @@ def test_complex_to_real_warns_while_tracing():
     np.testing.assert_array_equal(real, [1.0])
 
 
+OUTSIDE = np.ones(3)
 REFUSED = [
-    (lambda x: np.sin(x, out=np.ones(3)), MutationError),
+    (lambda x: np.sin(x, out=OUTSIDE), MutationError),
     (lambda x: np.add(x, x, where=x > 0), UnsupportedFunctionError),
-    (lambda x: anp.add(x, x, out=np.ones(3)), MutationError),
-    (lambda x: np.clip(x, 0, 1, out=np.ones(3)), MutationError),
+    (lambda x: anp.add(x, x, out=OUTSIDE), MutationError),
+    (lambda x: np.clip(x, 0, 1, out=OUTSIDE), MutationError),
     (lambda x: -(x > 0), DTypeError),
     (lambda x: (x > 0) - (x > 1), DTypeError),
     (lambda x: np.bitwise_and(x, x), DTypeError),
@@ -181,6 +182,17 @@ REFUSED = [
 def test_unsupported_calls_raise(f, error):
     with pytest.raises(error):
         anyshape.jit(f)(np.ones(3))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_out_is_an_array_of_the_function(n):
+    x = np.arange(n) - 1.0
+    for call in (
+        lambda x: np.sin(x, out=np.ones(len(x))),
+        lambda x: anp.add(x, x, out=np.ones(len(x))),
+        lambda x: np.clip(x, 0, 1, out=np.ones(len(x))),
+    ):
+        np.testing.assert_array_equal(anyshape.jit(call)(x), call(x))
 
 
 def test_kernels_for_many_elements_give_the_same_values(rng):

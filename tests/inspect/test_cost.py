@@ -78,7 +78,7 @@ NOTHING = {
     "concatenate", "full", "iota", "size_value", "float_of_size", "stop_gradient", "take", "permute",
     "enter_checkpoint", "leave_checkpoint", "warn_below",
     "custom_argument", "custom_jvp", "custom_vjp", "custom_linear_solve", "sized", "name_sizes",
-    "slice_update",
+    "slice_update", "effect",
     "gather", "gather_dynamic", "scatter_set", "size_token", "size_token_each", "dynamic_slice", "dynamic_update_slice",
 }  # fmt: skip
 COUNTED = {

@@ -591,6 +591,6 @@ def test_a_kept_array_is_no_key_after_its_trace():
 
 @pytest.mark.parametrize("compare", [np.array_equal, np.array_equiv])
 @pytest.mark.parametrize("listed", [lambda x: [x.sum()], lambda x: [x], lambda x: (x[0], 2.0)])
-def test_numpy_hides_no_error_of_a_comparison(compare, listed):
+def test_numpy_hides_no_error_of_a_comparison(compare, listed, as_written):
     with pytest.raises(ConcretizationError, match="a NumPy array needs the value"):
         jit(lambda x: x * compare(listed(x), [3.0]))(V)

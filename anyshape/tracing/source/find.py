@@ -264,9 +264,9 @@ def _same_constants(a: Any, b: Any) -> bool:
         return _same(a, b)
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(_same_constants, a, b))
-    if isinstance(a, frozenset):
+    if has_type(a, frozenset):
         return a == b and sorted(map(repr, a)) == sorted(map(repr, b))
-    return repr(a) == repr(b) if isinstance(a, (float, complex, slice)) else a == b  # -0.0, NaN
+    return repr(a) == repr(b) if has_type(a, (float, complex, slice)) else a == b  # -0.0, NaN
 
 
 # -- import hooks -----------------------------------------------------------------------------------------------------

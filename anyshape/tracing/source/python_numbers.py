@@ -61,8 +61,10 @@ def as_python(x: Any) -> Any:
 def as_float(x: Any = 0.0, /) -> Any:
     """Return `float(x)`. Of a size it has the quotients and comparisons that sizes decide."""
     if isinstance(x, SymDim) and x.python_type is int:
-        size = symdim(x.expr, x.scope)
-        return float_of_size(resolve_size(x), _FLOAT).as_weak(Quotient(size, 1))
+        size, known = symdim(x.expr, x.scope), resolve_size(x)
+        if has_type(known, int):  # as the trace is for this size alone
+            return float(known)
+        return float_of_size(known, _FLOAT).as_weak(Quotient(size, 1))
     x = scalar(x, float)
     if x.dtype.kind == "c":
         raise TypeError("float() argument must be a string or a real number, not 'complex'")

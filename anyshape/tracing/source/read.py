@@ -23,6 +23,7 @@ from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import is_user_file
 from anyshape.ops.subgraph_call import RUNTIME, code_that_is_read
 from anyshape.support.packages import source_find, source_rebuild, source_rewrite
+from anyshape.support.true_types import has_type
 
 _Function = Callable[..., Any]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -277,7 +278,7 @@ def _is_worth(value: Any, choosing: bool, seen: set[types.CodeType]) -> bool:
     if type(value) is types.FunctionType:
         is_users = is_user_file(value.__code__.co_filename, value.__globals__)
         return is_users and is_worth_reading(value, choosing, seen)
-    return not (isinstance(value, _PLAIN) or type(value).__module__.startswith(("anyshape", "numpy")))
+    return not (has_type(value, _PLAIN) or type(value).__module__.startswith(("anyshape", "numpy")))
 
 
 _EMPTY = types.CellType()

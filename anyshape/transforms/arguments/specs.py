@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.runtime.config import config
 from anyshape.errors import ArgumentError, SpecError
 from anyshape.graph.ir.builder import Builder
 from anyshape.graph.ir.tracebacks import short_traceback
@@ -23,6 +24,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing import named_dims, pytrees
 from anyshape.tracing.draws import drawing_later, noting_reads, refuse_draws
 from anyshape.tracing.reachable import Walk
+from anyshape.tracing.source.read import Loops, retried
 from anyshape.tracing.trace import Leaves, Trace, trace_in
 from anyshape.transforms.jitted import Jitted
 
@@ -122,13 +124,17 @@ def trace_specs(
     if isinstance(function, Jitted) and function.options.static:
         function, args, kwargs, parameters = function.options.static.closed_over(function, args, kwargs, parameters)
     kwargs = pytrees.in_order(kwargs, order)
-    body = function if following is None else following(argument_containers.keeping(function, parameters), name)
-    trace = lambda: _trace_specs(body, name, args, kwargs, (parameters, order), fixed)
-    with drawing_later([walk]), noting_reads(name, [walk]):
-        traced: tuple[Trace, Scope] = rebound.traced_once(
-            [walk], lambda: refuse_draws(name, trace, walk.things), is_jit=False
-        )
-    return traced
+
+    def read() -> tuple[Trace, Scope]:
+        body = function if following is None else following(argument_containers.keeping(function, parameters), name)
+        trace = lambda: _trace_specs(body, name, args, kwargs, (parameters, order), fixed)
+        with drawing_later([walk]), noting_reads(name, [walk]):
+            traced: tuple[Trace, Scope] = rebound.traced_once(
+                [walk], lambda: refuse_draws(name, trace, walk.things), is_jit=False
+            )
+        return traced
+
+    return read() if config.read_source == "off" else retried(read, Loops())
 
 
 def _trace_specs(

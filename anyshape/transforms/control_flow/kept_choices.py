@@ -24,6 +24,7 @@ from anyshape.ops.creation import full
 from anyshape.ops.elementwise import logical_not
 from anyshape.ops.subgraph_call import trace_subgraphs
 from anyshape.support.lazy_dataclass import NamedTuple
+from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
 from anyshape.tracing.raised import Raise, RaisedBefore, Stated, UndescribableError, may_be_caught
 from anyshape.tracing.source.read import NotKept, Session
@@ -385,7 +386,7 @@ def _shown(name: str) -> str:
 def _flag(end: Any) -> Any:
     """Return whether a variable has a value after a branch, as a value."""
     flag = False if type(end) is _Unset else end.flag
-    return full((), flag, bool) if isinstance(flag, bool) else flag
+    return full((), flag, bool) if has_type(flag, bool) else flag
 
 
 def shared_outside(leaves: Sequence[Any]) -> list[memory.Memory]:
