@@ -65,6 +65,10 @@ def warning_of_reads(name: str) -> Iterator[None]:
         tell(f"{read}, and each call gets what it got then\n  {advice}", FrozenValueWarning, where)
 
 
+# modules that call NumPy's functions in place of code that is read
+_MEANINGS = {"anyshape.tracing.source.meanings", "anyshape.transforms.control_flow.kept_lists"}
+
+
 def _kind(function: Any) -> str:
     """Return what a function of C reads, "" for nothing outside."""
     name = getattr(function, "__name__", "")
@@ -77,7 +81,7 @@ def _kind(function: Any) -> str:
 def _reader(frame: FrameType | None, kind: str) -> SourceLine | None:
     """Return the line of the user that reads, None where other code reads for itself, or a file is written."""
     mode: Any = _mode(frame)
-    while frame is not None and _module(frame).partition(".")[0] in _READERS:
+    while frame is not None and (_module(frame).partition(".")[0] in _READERS or _module(frame) in _MEANINGS):
         mode = frame.f_locals.get("mode", mode)
         frame = frame.f_back
     if frame is None or origin(_module(frame), "") != "user":

@@ -270,7 +270,7 @@ def test_a_format_takes_what_sizes_decide_and_plain_texts():
         return x
 
     jit(describe)(np.ones(3))
-    assert texts[0] == "0.75" and texts[1].startswith("Array<f64[") and texts[2] == "Array<f64[]>"
+    assert texts[0] == "0.75" and texts[1].startswith("Array<f64[") and texts[2].startswith("Array<f64[]")
 
 
 def test_a_text_is_repeated_by_a_traced_integer_and_foreign_classes_take_arrays():

@@ -115,6 +115,7 @@ COUNTED = {
         lambda x, indices, updates, **numbers: updates.size,
     ),
     "check": lambda x, message: x.size,
+    "raise": lambda holds, *values, **_: holds.size,
     "decide": lambda x, answer, turn: x.size,
     "warn": lambda x, message: x.size,
     "index_bounds": lambda positions, **bounds: positions.size,

@@ -344,6 +344,7 @@ def test_programs_of_the_samples_are_drawn():
         tokens(to_dot(program))
 
 
+@pytest.mark.usefixtures("as_written")
 def test_many_nodes_are_drawn_in_time():
     program = traced(value_and_grad(deep, argnums=(0, 1)), "n, d", "d, d")
     assert len(program.graph.nodes) > 300

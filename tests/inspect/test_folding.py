@@ -71,6 +71,7 @@ def test_every_node_is_in_one_group_and_no_value_comes_back(network):
     assert flat == list(range(len(nodes)))
 
 
+@pytest.mark.usefixtures("as_written")
 def test_a_straight_program_is_cut_into_ranges():
     def straight(x):
         for _ in range(150):

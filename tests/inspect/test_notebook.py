@@ -114,6 +114,7 @@ def test_costs_are_a_table():
     assert shown.count("<tr>") == 3 + len(program.graph.nodes)
 
 
+@pytest.mark.usefixtures("as_written")
 def test_long_costs_show_their_first_lines():
     def chain(x):
         for _ in range(20):

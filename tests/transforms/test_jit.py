@@ -417,6 +417,7 @@ def test_a_function_without_name_or_recipe_raises_a_pickling_error():
     assert value == 2 and pullback(1.0)[0].tolist() == [2, 2]
 
 
+@pytest.mark.usefixtures("as_written")
 def test_sizes_stay_dynamic_inside_another_trace():
     strict = jit(lambda x: x.sum() if x.shape[0] > 2 else -x.sum(), dynamic_shapes={"x": "n"}, on_decision="error")
     bound = jit(lambda x: x.sum() * int(x.shape[0]), dynamic_shapes={"x": (DYNAMIC,)})

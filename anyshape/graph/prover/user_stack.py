@@ -1,6 +1,7 @@
 """Find the lines of the user's program on the stack: the innermost one, and its callers within a trace."""
 
 import functools
+import itertools
 import os
 import re
 import sys
@@ -166,16 +167,24 @@ def user_line() -> SourceLine | None:
 def with_callers(where: SourceLine | None) -> SourceLine | None:
     """Return the line with the lines that called it, up to the traced function; as it is if it is not on the stack."""
     lines: list[SourceLine] = []
+    inside: CodeType | None = None
     traced = 0
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code in _TRACERS:
             traced = len(lines)
         elif frame.f_code.co_filename not in _FOREIGN_FILES and is_user_frame(frame):
-            lines.append(SourceLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+            if not _is_part(inside, frame.f_code):
+                lines.append(SourceLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+            inside = frame.f_code
         frame = frame.f_back
     is_innermost = where is not None and traced > 1 and lines[0] == where
     return where.called_from(lines[1:traced]) if is_innermost and where is not None else where
+
+
+def _is_part(inside: CodeType | None, code: CodeType) -> bool:
+    """Return whether code is the body of a loop or a branch of a function that is read."""
+    return inside is not None and inside.co_name == code.co_name and any(x is inside for x in code.co_consts)
 
 
 # -- warnings ------------------------------------------------------------------------------------------------------
@@ -284,7 +293,9 @@ class RepeatedLines:
         path = self.paths.get(key)
         if path is None:
             callers = traced_frames(frame)[1 : 1 + _DEEPEST // 2]
-            path = self.paths[key] = tuple([line_of(f) for f in reversed(callers) if is_user_frame(f)])
+            frames = [frame, *[f for f in callers if is_user_frame(f)]]
+            lines = [line_of(f) for inner, f in itertools.pairwise(frames) if not _is_part(inner.f_code, f.f_code)]
+            path = self.paths[key] = tuple(lines[::-1])
         return path
 
     def forget_frame(self) -> None:

@@ -427,6 +427,7 @@ def test_paths_of_different_types_are_shown_with_their_conditions_and_lines():
     assert "not (n > 3)" in str(caught.value) and " at size_paths.py" not in str(caught.value).replace("test_size", "")
 
 
+@pytest.mark.usefixtures("as_written")
 def test_limits(monkeypatch):
     def halved(x):
         while x.shape[0] > 1:
@@ -455,6 +456,14 @@ def test_a_decision_that_the_function_hides_is_followed_all_the_same():
         trace(cautious)(Spec("n"))
 
 
+def test_a_loop_over_a_size_stays_a_loop_of_the_file():
+    total = lambda x: sum(x[i] for i in range(x.shape[0]))
+    program = export(total)(Spec("n"))
+    for n in SIZES:
+        assert program(np.arange(1.0, n + 1)) == total(np.arange(1.0, n + 1))
+
+
+@pytest.mark.usefixtures("as_written")
 def test_what_stays_an_error():
     with pytest.raises(InconclusiveDimensionError, match="fori_loop"):
         export(lambda x: sum(x[i] for i in range(x.shape[0])))(Spec("n"))
