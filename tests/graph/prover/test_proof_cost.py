@@ -124,6 +124,7 @@ def fdtd(steps):
 
 
 def windows(number):
+    """Windows from each position, one after the other: the loop is unrolled."""
     return lambda x, y: sum(np.sum(x[k:] * y[k:]) for k in range(number)), (np.ones(50), np.ones(50))
 
 
@@ -137,6 +138,7 @@ PROGRAMS = {  # with the most questions to integer sets
 }
 
 
+@pytest.mark.usefixtures("as_written")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_with_undeclared_sizes_ask_few_hard_questions(count, name):
     (run, args), most = PROGRAMS[name]

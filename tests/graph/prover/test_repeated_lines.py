@@ -12,6 +12,7 @@ import anyshape
 from anyshape import grad, jit, scan
 from anyshape.errors import UnrolledLoopWarning
 
+pytestmark = pytest.mark.usefixtures("as_written")
 X = np.ones(3)
 
 
