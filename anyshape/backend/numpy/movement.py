@@ -87,10 +87,12 @@ def _changed_part(site):
     elif out != x:
         lines.append(f"{site.bind(np.copyto)}({out}, {x})")
     counts, whole = [[*(site.metas[i].sizes or [None] * site.metas[0].rank)] for i in (1, 0)]
-    for axis, (count, size) in enumerate(zip(counts, whole, strict=True)):
-        if count is None or not (isinstance(count, int) or count == size):  # only sizes of params surely have a local
+    starts, steps = site.params["starts"], site.params["steps"]
+    for axis, (start, count, step, size) in enumerate(zip(starts, counts, steps, whole, strict=True)):
+        is_all = count is not None and (start, count, step) == (0, size, 1)
+        if not (is_all or isinstance(count, int)):  # only sizes of params surely have a local
             counts[axis] = f"{part}.shape[{axis}]"
-    parts = zip(site.params["starts"], counts, site.params["steps"], whole, strict=True)
+    parts = zip(starts, counts, steps, whole, strict=True)
     return lines, out, f"{out}{_key([_part(site, *part) for part in parts])}"
 
 

@@ -341,12 +341,16 @@ class _PlanSource(StepSource):
         return variables
 
     def _sizes_of_arrays(self) -> list[Size]:
-        """Return sizes that groups allocate, sizes of results of branches, and sizes that are verified or counted."""
+        """Return sizes that groups allocate, and sizes of steps that are allocated, verified or counted."""
         plan = self.plan
         metas = [m for g in plan.groups for s in g.steps for m in (*s.metas, *s.results)]
-        of_all = self.checks or self.counts_bytes
-        metas += [m for s in (*plan.hoisted, *plan.steps) if s.bodies or of_all for m in s.results]
-        metas += plan.input_metas if of_all else ()
+        metas += plan.input_metas if self.checks or self.counts_bytes else ()
+        sizes = named_sizes([extent for meta in metas for extent in meta.extents])
+        return [*sizes, *self._sizes_of_results((*plan.hoisted, *plan.steps), of_all=self.checks or self.counts_bytes)]
+
+    def _sizes_of_results(self, steps: Iterable[Step], *, of_all: bool) -> list[Size]:
+        """Return the sizes of results of branches and loops, or of all steps."""
+        metas = [m for step in steps if step.bodies or of_all for m in step.results]
         return named_sizes([extent for meta in metas for extent in meta.extents])
 
     # -- conditions
@@ -410,8 +414,7 @@ class _PlanSource(StepSource):
         """Write the function of the hoisted steps, and the line that reads the cache or calls it."""
         hoisted = self.plan.hoisted
         params = [p for step in hoisted for p in step.all_params()]
-        verified = [m.sizes for step in hoisted for m in step.results if self.checks]
-        read = variables_in((*params, *verified))
+        read = variables_in((*params, *self._sizes_of_results(hoisted, of_all=self.checks)))
         sizes = "".join(f"{local}, " for variable, local in self.size_locals.items() if variable in read)
         slots, first_mark, bound = f"{', '.join(self.plan.shape_constants)},", len(self.marks), self.bound
         self.bound = {*read}

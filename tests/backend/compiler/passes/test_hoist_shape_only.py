@@ -101,6 +101,43 @@ def test_values_are_made_once_for_the_sizes_of_a_call():
     np.testing.assert_array_equal(jitted(np.ones((5, 2))), causal(np.ones((5, 2))))
 
 
+def write_with_a_step(p):
+    if p.shape[0] == 1:
+        p[::2] = p
+    return p
+
+
+def add_with_a_step(p):
+    if p.shape[0] == 1:
+        p[::2] += p
+    return p
+
+
+OF_A_FIXED_SIZE = {  # params hold the number then; metadata holds the variable
+    "a slice with a step": write_with_a_step,
+    "a slice with a step, added to": add_with_a_step,
+    "branches for each": lambda p: anyshape.vmap(lambda v: anyshape.cond(v > 0, anp.sin, lambda v: v * 2, v))(p),
+    "branches with rows": lambda p: anyshape.vmap(lambda v: anyshape.cond(v > 0, lambda v: p, lambda v: p + v, v))(p),
+    "rows of a scan": lambda p: anyshape.scan(lambda c, v: (c + v, c * v), p * 0, anp.outer(p, p))[1],
+}
+
+
+@pytest.mark.parametrize("name", OF_A_FIXED_SIZE)
+def test_values_of_a_size_that_python_asked_for(name, monkeypatch):
+    monkeypatch.setenv("ANYSHAPE_CHECK", "0")  # a check of metadata would read the size
+    values = OF_A_FIXED_SIZE[name]
+
+    @anyshape.jit
+    def f(x):
+        y = anp.sum(values(anp.arange(x.shape[0]) + 0.5)) * x
+        return y if x.shape[0] == 1 else -y
+
+    for n in (1, 3, 1):
+        total = np.sum(np.asarray(values(anp.arange(n) + 0.5)))
+        np.testing.assert_allclose(f(np.ones(n)), np.full(n, total if n == 1 else -total))
+    assert any(program.plan_for(np.ones(1)).hoisted for program in f.programs())
+
+
 def test_values_are_freed_with_their_program():
     jitted = anyshape.jit(causal)
     jitted(np.ones((100, 2)))
