@@ -1,14 +1,16 @@
-"""Run the kernels of NPBench with `anyshape.numpy` in place of `numpy`, beside NumPy itself.
+"""Run the kernels of NPBench as they are written, with NumPy's own name, beside NumPy itself.
 
 `python -m tests.external.npbench FOLDER` prints a row for each kernel of a checkout of github.com/spcl/npbench. It says
-whether the values under `jit` are NumPy's, and whether a gradient has the slope that differences of these values show.
-Each kernel runs in a process of its own. Its text is unchanged but for the import, and for single precision, which
-becomes double: differences need it. Results of integers and bools are compared exactly.
+whether the values under `jit` are NumPy's at four sizes, in how many traces, which loops are unrolled, and whether a
+gradient has the slope that differences of these values show. Each kernel runs in a process of its own. Its text is
+unchanged but for single precision, which becomes double: differences need it. Results of integers and bools are
+compared exactly.
 """
 
 import argparse
 import copy
 import json
+import linecache
 import subprocess
 import sys
 import time
@@ -23,7 +25,7 @@ import anyshape.numpy
 
 ROOT = Path(__file__).parents[2]
 DOUBLE = (("np.float32", "np.float64"), ("np.complex64", "np.complex128"))
-IMPORT = ("import numpy as np", "import anyshape.numpy as np")
+MORE = (0, 1, -2, 3)  # sizes of calls beyond the bound
 SIZES = {"npt": 5, "nnz": 60, "H": 28, "W": 28}  # bounds of parameters that others need larger or smaller
 AGREEMENT = {"rtol": 1e-9, "atol": 1e-11}
 
@@ -35,7 +37,9 @@ def module_of(path, *replacements):
         text = text.replace(old, new)
     module = types.ModuleType(path.stem)
     sys.modules[path.stem] = module
-    exec(compile(text, str(path), "exec"), module.__dict__)
+    file = f"<double precision of {path.name}>"
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file  # where functions are read
+    exec(compile(text, file, "exec"), module.__dict__)
     return module
 
 
@@ -49,7 +53,7 @@ class Kernel:
         self.sizes = {key: self._bounded(key, value, at_most) for key, value in facts["parameters"]["S"].items()}
         source = self.path / f"{facts['module_name']}_numpy.py"
         self.plain = getattr(module_of(source), facts["func_name"])
-        self.traced = getattr(module_of(source, IMPORT), facts["func_name"])
+        self.traced = self.plain
 
     @staticmethod
     def _bounded(key, value, at_most):
@@ -105,17 +109,18 @@ def loss_of(function, namespace, arguments, places):
     return loss
 
 
-def check_values(kernel):
-    """Raise unless two calls give NumPy's values."""
+def check_values(kernel, others):
+    """Raise unless calls of several sizes give NumPy's values; say in how many traces."""
     traced = anyshape.jit(kernel.traced)
-    for _ in range(2):
-        arguments = kernel.arguments()
+    for sized in (kernel, *others):
+        arguments = sized.arguments()
         ours, theirs = (results_of(f, copy.deepcopy(arguments)) for f in (traced, kernel.plain))
         assert len(ours) == len(theirs)
         for one, other in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(one, other, **AGREEMENT)
             assert np.result_type(one) == np.result_type(other)
-    return "right"
+    unrolled = "".join(f"; {line}" for line in traced.explain().as_written)
+    return f"right, {traced.cache_info().traces} traces{unrolled}"
 
 
 def direction(array, rng):
@@ -157,8 +162,10 @@ def check_gradient(kernel):
 def run_kernel(folder, name, at_most):
     """Print the outcome of one kernel."""
     kernel = Kernel(folder, name, at_most)
+    others = [Kernel(folder, name, at_most and at_most + more) for more in MORE]
     row = {}
-    for column, check in (("values", check_values), ("gradient", check_gradient)):
+    checks = (("values", lambda k: check_values(k, others)), ("gradient", check_gradient))
+    for column, check in checks:
         start = time.perf_counter()
         try:
             outcome = check(kernel)
