@@ -455,8 +455,10 @@ class Jitted:
 
     def _loops_of(self, key: Key) -> Loops:
         """Return what is known of loops; where paths are many, programs hold choices on values from now on."""
-        self.loops = loops = self.loops or Loops()
-        if not loops.choosing and self._cache.evict_paths(key, MOST_PATHS):
+        loops = self.loops
+        if loops is None:
+            loops = self.loops = Loops()
+        elif not loops.choosing and self._cache.evict_paths(key, MOST_PATHS):
             loops.choosing = True
         return loops
 

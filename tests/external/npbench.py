@@ -1,10 +1,11 @@
 """Run the kernels of NPBench as they are written, with NumPy's own name, beside NumPy itself.
 
 `python -m tests.external.npbench FOLDER` prints a row for each kernel of a checkout of github.com/spcl/npbench. It says
-whether the values under `jit` are NumPy's at four sizes, in how many traces, which loops are unrolled, and whether a
-gradient has the slope that differences of these values show. Each kernel runs in a process of its own. Its text is
-unchanged but for single precision, which becomes double: differences need it. Results of integers and bools are
-compared exactly.
+whether the values under `jit` are NumPy's at four sizes, and in how many traces. It names loops that are unrolled, and
+says whether a gradient has the slope that differences of these values show.
+
+Each kernel runs in a process of its own. Its text is unchanged but for single precision, which becomes double:
+differences need it. Results of integers and bools are compared exactly.
 """
 
 import argparse

@@ -294,7 +294,8 @@ class RepeatedLines:
         if path is None:
             callers = traced_frames(frame)[1 : 1 + _DEEPEST // 2]
             frames = [frame, *[f for f in callers if is_user_frame(f)]]
-            lines = [line_of(f) for inner, f in itertools.pairwise(frames) if not _is_part(inner.f_code, f.f_code)]
+            lines = [line_of(f) for inner, f in itertools.pairwise(frames)
+                     if inner.f_code.co_name != f.f_code.co_name or not _is_part(inner.f_code, f.f_code)]  # fmt: skip
             path = self.paths[key] = tuple(lines[::-1])
         return path
 

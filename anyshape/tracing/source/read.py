@@ -94,6 +94,7 @@ class Session:
     - `frames`: the bodies that are traced into the program now, the innermost last.
     - `unrolled`: iterations of the nest of loops that is being unrolled.
     - `holders`: values that loops and choices hold beside the variables that they are of.
+    - `members`: attributes and items of objects that loops carry, by names of their own.
     - `in_program`: numbers of iterations of loops that became part of the program, which may be sizes.
     """
 
@@ -103,6 +104,7 @@ class Session:
         self.frames: list[Any] = []
         self.unrolled = 1
         self.holders: list[dict[str, Any]] = []
+        self.members: dict[str, Any] = {}
         self.in_program: list[Any] = []
 
     def may_be_unrolled(self) -> bool:

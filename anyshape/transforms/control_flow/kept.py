@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import operator
 import sys
 import types
@@ -28,7 +29,7 @@ from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.meanings import meaning
 from anyshape.tracing.source.read import Session
 from anyshape.transforms.control_flow.iterables import ITERATIONS, items_of
-from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, raise_of, refuse
+from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, holder_of, raise_of, refuse
 from anyshape.transforms.control_flow.kept_lists import Growing, KeptList, takes_lists, with_arrays
 from anyshape.transforms.control_flow.kept_lists import released as released  # of the result of a trace
 from anyshape.transforms.control_flow.kept_loops import (
@@ -36,6 +37,7 @@ from anyshape.transforms.control_flow.kept_loops import (
     UNROLLED,
     UNROLLED_AROUND,
     Facts,
+    MembersFoundError,
     _as_bool,
     kept_for,
     kept_list,
@@ -105,10 +107,29 @@ def call(function: Any) -> Any:
             return read
     elif kind in _OF_C and session.frames:
         _check_pure(session, function)
-    own = ITERATIONS.get(function) if kind is type else _BUILTINS.get(function) if kind is _OF_C[0] else None
+    if kind is type:
+        return _of_class(session, function)
+    own = _BUILTINS.get(function) if kind is _OF_C[0] else None
     if own is not None:
         return own
     return with_arrays(meaning(function), function) if takes_lists(function) else meaning(function)
+
+
+def _of_class(session: Session, kind: type) -> Any:
+    """Return what a call of a class runs."""
+    if (own := ITERATIONS.get(kind)) is not None:
+        return own
+    return functools.partial(_instance, kind) if session.frames else meaning(kind)
+
+
+def _instance(kind: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return an instance of a class, which the iteration that makes it may change."""
+    if type(kind.__init__) is not types.FunctionType or hasattr(kind, "__dataclass_fields__"):
+        return made(meaning(kind)(*args, **kwargs))
+    instance = made(kind.__new__(kind, *args, **kwargs))
+    if isinstance(instance, kind):
+        reading.as_read(type(instance).__init__)(instance, *args, **kwargs)
+    return instance
 
 
 _OF_PYTHON = (types.FunctionType, types.MethodType)
@@ -143,7 +164,15 @@ def changed(x: Any) -> Any:
         return x
     if _is_value(x) or id(x) in session.frames[-1].made:
         return x
-    raise refuse(session, None, f"it changes an object of type {type(x).__name__}, which is made outside of it")
+    holder, is_new = holder_of(x), False
+    inside = list(itertools.takewhile(lambda frame: id(x) not in frame.made, reversed(session.frames)))
+    if holder is None or inside[-1].loop is None:
+        raise refuse(session, None, f"it changes an object of type {type(x).__name__}, which is made outside of it")
+    for frame in inside:
+        is_new = (frame.loop is not None and frame.loop.learn_holder(holder)) or is_new
+    if is_new:
+        raise MembersFoundError
+    return x
 
 
 def _is_value(x: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.ir.graph import raises
@@ -32,7 +32,8 @@ from anyshape.tracing.trace import active_builder, as_value, is_stated, kind_of,
 from anyshape.transforms.control_flow.conditionals import _predicate
 from anyshape.transforms.control_flow.loop_tracing import like_returned, promoted_type
 
-Cells = Mapping[str, types.CellType]
+Cell: TypeAlias = "types.CellType | Member"
+Cells: TypeAlias = "Mapping[str, Cell]"
 
 
 class _Unset:
@@ -53,15 +54,56 @@ class Maybe(NamedTuple):
     is_set: Any
 
 
-class Frame:
-    """Body or branch that is traced into the program: objects that it made, which it may change, and its variables."""
+class Member:
+    """Attribute or item of an object, which is like a variable to loops and choices that change the object."""
 
-    def __init__(self, code: types.CodeType, cells: Iterable[types.CellType], is_choice: bool = False) -> None:
-        self.code, self.cells, self.is_choice = code, {*map(id, cells)}, is_choice
+    def __init__(self, holder: Any, key: Any) -> None:
+        self.holder, self.key = holder, key
+
+    @property
+    def cell_contents(self) -> Any:
+        """Return what the member is; raise ValueError for nothing, as a variable does."""
+        try:
+            return self.holder[self.key]
+        except LookupError:
+            raise ValueError("the member is gone") from None
+
+    @cell_contents.setter
+    def cell_contents(self, value: Any) -> None:
+        self.holder[self.key] = value
+
+    @cell_contents.deleter
+    def cell_contents(self) -> None:
+        del self.holder[self.key]
+
+
+def holder_of(x: Any) -> Any:
+    """Return what holds the members of an object that code may change, None for objects of another kind."""
+    if type(x) in (dict, list):
+        return x
+    if isinstance(x, (type, types.ModuleType, types.FunctionType)) or type(x).__module__.startswith("anyshape."):
+        return None
+    space = getattr(x, "__dict__", None)
+    return space if type(space) is dict else None
+
+
+def keys_of(holder: Any) -> list[Any]:
+    """Return the keys of the members of an object."""
+    return list(holder) if type(holder) is dict else list(range(len(holder)))
+
+
+class Frame:
+    """Body or branch that is traced into the program: objects that it made, which it may change, and its variables.
+
+    `loop` is the loop whose body it is, None for a branch.
+    """
+
+    def __init__(self, code: types.CodeType, cells: Iterable[Cell], loop: Any = None) -> None:
+        self.code, self.cells, self.loop, self.is_choice = code, {*map(id, cells)}, loop, loop is None
         self.made: dict[int, Any] = {}
 
 
-def get(cell: types.CellType) -> Any:
+def get(cell: Cell) -> Any:
     """Return what a variable holds, UNSET for nothing."""
     try:
         return cell.cell_contents
@@ -69,7 +111,7 @@ def get(cell: types.CellType) -> Any:
         return UNSET
 
 
-def put(cell: types.CellType, value: Any) -> None:
+def put(cell: Cell, value: Any) -> None:
     """Let a variable hold a value, nothing for UNSET."""
     if value is not UNSET:
         cell.cell_contents = value
@@ -77,7 +119,7 @@ def put(cell: types.CellType, value: Any) -> None:
         del cell.cell_contents
 
 
-def is_alone(session: Session, cell: types.CellType) -> bool:
+def is_alone(session: Session, cell: Cell) -> bool:
     """Return whether one variable alone holds an array, so that no other name sees what is written to it."""
     x = get(cell)
     own = getattr(x, "memory", None) if isinstance(x, Traced) else None
@@ -89,7 +131,7 @@ def is_alone(session: Session, cell: types.CellType) -> bool:
     return sys.getrefcount(x) <= 3 + held + written  # the variable, `x`, and the call that counts
 
 
-def cells_of(*functions: Any) -> dict[str, types.CellType]:
+def cells_of(*functions: Any) -> dict[str, Cell]:
     """Return the variables that functions inside of one share with it."""
     return {
         name: cell for f in functions if f is not None
@@ -128,7 +170,10 @@ class Choice:
     def __init__(
         self, session: Session, functions: Sequence[Callable[[], Any] | None], cells: Cells, later: Sequence[str]
     ) -> None:
-        self.session, self.functions, self.cells, self.later = session, functions, cells, later
+        self.session, self.functions = session, functions
+        self.cells: Cells = {**cells, **session.members}
+        self.later = (*later, *session.members)
+        cells, later = self.cells, self.later
         own: Any = next(f for f in functions if f is not None)
         self.code: types.CodeType = session.frames[-1].code if session.frames else own.__code__
         self.alone = {name: is_alone(session, cells[name]) for name in later if name in cells}
@@ -202,7 +247,7 @@ class Choice:
 
     def _result_of(self, function: Callable[[], Any] | None) -> tuple[Any, Exception | None]:
         """Return the result of a branch, and the exception that it raises by a line of the user."""
-        frame = Frame(self.code, self.cells.values(), is_choice=True)
+        frame = Frame(self.code, self.cells.values())
         self.session.frames.append(frame)
         try:
             return function() if function is not None else None, None

@@ -41,10 +41,12 @@ from anyshape.transforms.control_flow.kept_choices import (
     Cells,
     Frame,
     Maybe,
+    Member,
     cells_of,
     fixed,
     get,
     is_alone,
+    keys_of,
     put,
     refuse,
     shared_outside,
@@ -94,9 +96,14 @@ class Learned:
 
     def __init__(self) -> None:
         self.types: dict[str, Any] = {}  # trees of arrays in variables that have no value before the loop
+        self.holders: list[Any] = []  # of members of objects that iterations change
         self.rebound: set[str] = set()  # variables of arrays that are not only written to
         self.memories: list[memory.Memory] = []
         self.growth: dict[str, Growth] = {}  # of lists that iterations read
+
+
+class MembersFoundError(Exception):
+    """Raised to trace the body of a loop again, with the members of an object that it changes as variables."""
 
 
 class Growth(NamedTuple):
@@ -111,10 +118,17 @@ class KeptLoop:
     """Loop of code that is read in the active trace."""
 
     def __init__(self, session: Session, body: Callable[..., None], facts: Facts, cells: Cells | None = None) -> None:
-        self.session, self.body, self.facts = session, body, facts
+        self.session, self.body = session, body
         self.code: types.CodeType = body.__code__
-        self.cells = cells_of(body) if cells is None else cells
         self.learned: Learned = session.learned.setdefault(self.code, Learned())
+        self.keys = [keys_of(holder) for holder in self.learned.holders]
+        self.members = {
+            f".{id(holder)}.{key}": Member(holder, key)
+            for holder, keys in zip(self.learned.holders, self.keys, strict=True) for key in keys
+        }  # fmt: skip
+        names = (*facts.bound, *self.members), (*facts.later, *self.members), (*facts.after, *self.members)
+        self.facts = facts = facts._replace(bound=names[0], later=names[1], after=names[2])
+        self.cells: Cells = {**(cells_of(body) if cells is None else cells), **self.members}
         self.alone = {name: is_alone(session, self.cells[name]) for name in facts.bound}
         self.start: dict[str, Any] = {name: get(self.cells[name]) for name in facts.bound}
         self.fixed: dict[str, Any] = {}
@@ -147,7 +161,7 @@ class KeptLoop:
                 carries[name] = value
             elif self._is_written_alone(name, value):
                 self.fixed[name] = value
-            elif self._is_tree(value):
+            elif self._is_tree(value) and not (name in self.members and type(value) in (list, dict)):
                 carries[name] = value
             else:
                 self.fixed[name] = value
@@ -198,24 +212,26 @@ class KeptLoop:
 
     def iterate(self, carries: dict[str, Any], run: Callable[[], None], k: Any = None) -> dict[str, Any]:
         """Return the carries after an iteration, which `run` makes."""
-        for name in self.facts.bound:
-            put(self.cells[name], self.fixed.get(name, UNSET))
-        for name, value in carries.items():
+        for name in {*self.facts.bound, *carries}:  # a member keeps its place in its object
             if not name.startswith(_ROWS):
-                put(self.cells[name], value)
+                put(self.cells[name], carries[name] if name in carries else self.fixed.get(name, UNSET))
         arrays = _arrays(carries)
         values = [x.value for x in arrays]
-        frame = Frame(self.code, [self.cells[name] for name in self.facts.bound])
+        frame = Frame(self.code, [self.cells[name] for name in self.facts.bound], self)
         frame.made = {id(v): v for v in _containers(carries)}
+        outer, self.session.members = self.session.members, {**self.session.members, **self.members}
         self.session.frames.append(frame)
         try:
             self._let_lists_grow(carries, k)
             run()
         finally:
             self.session.frames.pop()
+            self.session.members = outer
             for name, value in self.lists.items():
                 put(self.cells[name], value)
         self._learn_growth()
+        if [keys_of(holder) for holder in self.learned.holders[: len(self.keys)]] != self.keys:
+            raise self._refused("an object gets or loses members in it")
         after = {name: self._after(name, carries[name]) for name in carries}
         self._check_fixed()
         self._learn_types(carries)
@@ -320,6 +336,14 @@ class KeptLoop:
                 self.is_complete = False
             else:
                 raise self.apart(f"{name} is another object after an iteration")
+
+    def learn_holder(self, holder: Any) -> bool:
+        """Learn that iterations change the members of an object; return whether that is new."""
+        if any(holder is known for known in self.learned.holders):
+            return False
+        self.learned.holders.append(holder)
+        self.is_complete = False
+        return True
 
     def apart(self, why: str) -> NotKept:
         """Return the signal to run the first iteration apart, the one to unroll the loop if that is done."""
@@ -538,13 +562,17 @@ def kept_while(
 
 def _keep(session: Session, make: Callable[[], KeptLoop], emit: Callable[[KeptLoop], bool]) -> None:
     """Emit a loop, again if a trace of its body found that a further variable is a carry."""
-    while True:
+    for _ in range(_MOST_TRACES):
         loop = make()
         held = [loop.start, loop.carries, loop.fixed]
         session.holders += held
         try:
             if emit(loop):
-                break
+                session.in_program.append(loop.length)
+                return
+        except MembersFoundError:
+            if loop.is_complete:
+                raise
         except AnyshapeError as error:
             raise refuse(session, loop.code, str(error).partition("\n")[0]) from error
         except (Exception, SystemExit) as error:
@@ -556,7 +584,10 @@ def _keep(session: Session, make: Callable[[], KeptLoop], emit: Callable[[KeptLo
         finally:
             del session.holders[-len(held) :]
         loop.restart()
-    session.in_program.append(loop.length)
+    raise refuse(session, loop.code, "each trace of it finds further variables")
+
+
+_MOST_TRACES = 16  # of one body
 
 
 def _is_own_mistake(error: BaseException) -> bool:

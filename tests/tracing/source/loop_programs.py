@@ -818,3 +818,189 @@ def filled(x):
     for i in range(x.shape[0]):
         out[i] = x[i] * 2
     return np.array(out, dtype=float)
+
+
+class Filter:
+    def __init__(self, q, r):
+        self.m = 0.0
+        self.p = 1.0
+        self.q = q
+        self.r = r
+        self.ll = 0.0
+        self.n = 0
+
+    def predict(self):
+        self.p = self.p + self.q
+
+    def update(self, z):
+        k = self.p / (self.p + self.r)
+        e = z - self.m
+        self.m = self.m + k * e
+        self.p = (1 - k) * self.p
+        self.ll += -0.5 * (np.log(self.p + self.r) + e * e / (self.p + self.r))
+        self.n += 1
+
+
+@program
+def kalman(x):
+    f = Filter(0.1, 0.5)
+    for z in x:
+        f.predict()
+        f.update(z)
+    return f.ll, f.m, f.n
+
+
+@program
+def kalman_alias(x):
+    f = Filter(0.1, 0.5)
+    g = f
+    for z in x:
+        f.predict()
+        g.update(z)
+    return g.ll, f.m
+
+
+@program
+def cond_attr(x):
+    f = Filter(0.1, 0.5)
+    for z in x:
+        if z > 2:
+            f.predict()
+        else:
+            f.m = f.m + z
+    return f.p, f.m
+
+
+@program
+def nested_attr(x):
+    f = Filter(0.1, 0.5)
+    for i in range(x.shape[0]):
+        for j in range(i):
+            f.m += x[j]
+        f.p *= 0.5
+    return f.p, f.m
+
+
+@program
+def nested_attr2(x):
+    f = Filter(0.1, 0.5)
+    for i in range(x.shape[0]):
+        for j in range(i):
+            f.m += x[j]
+    return f.p, f.m
+
+
+@program
+def new_attr(x):
+    f = Filter(0.1, 0.5)
+    for z in x:
+        f.extra = z
+    return f.m + (f.extra if x.shape[0] else 0.0)
+
+
+@program
+def attr_array(x):
+    f = Filter(0.1, 0.5)
+    f.m = x * 0
+    for i in range(x.shape[0]):
+        f.m[i] = x[i]
+        f.p = f.p + f.m.sum()
+    return f.m, f.p
+
+
+@program
+def dict_alias(x):
+    d = {"a": 0.0, "b": x * 0}
+    e = d
+    for v in x:
+        d["a"] += v
+        e["b"] = e["b"] + v
+    return e["a"], d["b"]
+
+
+@program
+def dict_new(x):
+    d = {}
+    for v in x:
+        d["a"] = v
+    return d.get("a", 0.0)
+
+
+@program
+def list_alias(x):
+    d = [0.0, 1.0]
+    e = d
+    for v in x:
+        d[0] += v
+        e[1] *= 2
+    return e[0], d[1]
+
+
+@program
+def obj_in_loop(x):
+    s = 0.0
+    for v in x:
+        f = Filter(0.1, v)
+        f.predict()
+        f.update(v)
+        s += f.m
+    return s
+
+
+@program
+def history(x):
+    f = Filter(0.1, 0.5)
+    f.hist = []
+    for z in x:
+        f.predict()
+        f.hist.append(f.p)
+    return np.array(f.hist)
+
+
+@program
+def str_attr(x):
+    f = Filter(0.1, 0.5)
+    f.mode = "a"
+    for z in x:
+        f.m += z
+        f.mode = "b"
+    return f.m + (1 if f.mode == "b" else 0)
+
+
+@program
+def while_attr(x):
+    f = Filter(0.1, 0.5)
+    f.p = x.sum()
+    while f.p > 1:
+        f.p = f.p / 2
+        f.n += 1
+    return f.p, f.n
+
+
+@program
+def swap_attr(x):
+    f = Filter(x * 1, x * 2)
+    for z in x:
+        f.q, f.r = f.r, f.q
+    return f.q, f.r
+
+
+@program
+def alias_attr_array(x):
+    f = Filter(x * 1, x * 2)
+    y = f.q
+    for z in x:
+        f.q = f.q + z
+    if x.shape[0] > 1:
+        y[0] = 9
+    return f.q, y
+
+
+@program
+def alias_attr_array2(x):
+    f = Filter(x * 1, x * 2)
+    y = f.q
+    for i in range(x.shape[0]):
+        f.q[i] = 3.0
+        f.q = f.q * 2
+    return f.q, y

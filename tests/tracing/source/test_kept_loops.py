@@ -13,9 +13,11 @@ VECTORS = ([1.0, 2.0, 3.0, 4.0, 5.0, 0.5, 7.0], [], [3.0], [1.0, 2.0], [2.0, 9.0
 AS_WRITTEN = {
     "swap_third": "another name", "swap_args": "binds its name to another", "view_alias": "another name",
     "best_alias": "two names", "carry_alias": "two names", "tryloop": "exceptions", "strs": "another kind",
-    "setattr_": "changes an object", "long_concrete": "no traced value", "concrete_int": "no traced value",
-    "retlist": "iterated by code", "alias_list": "changes an object", "dictl": "changes an object",
-    "while_app": "known at its end", "pluseq": "changes an object", "concat_list": "carry",
+    "long_concrete": "no traced value", "concrete_int": "no traced value",
+    "retlist": "iterated by code", "alias_list": "members", "dictl": "members",
+    "while_app": "known at its end", "pluseq": "members", "concat_list": "carry",
+    "new_attr": "members", "dict_new": "members", "history": "members", "str_attr": "", "alias_attr_array": "two names",
+    "alias_attr_array2": "another name", "nested_attr": "", "nested_attr2": "",
     "rebind_in_if": "a name stands for", "maxl": "", "rec": "", "rec2": "", "filled": "",
 }  # fmt: skip
 
