@@ -40,6 +40,7 @@ __all__ = [
     "SymbolicScope",
     "SymbolicShape",
     "View",
+    "as_written",
     "associative_scan",
     "check",
     "check_grads",
@@ -157,6 +158,7 @@ def jit(
     max_bytes: int | None = None,
     optimize: _Optimize = None,
     compile: _Compile = None,
+    read_source: Literal["auto", "off"] | None = None,
     name: str | None = None,
 ) -> _Jitted[_P, _R]: ...
 @overload
@@ -170,6 +172,7 @@ def jit(
     max_bytes: int | None = None,
     optimize: _Optimize = None,
     compile: _Compile = None,
+    read_source: Literal["auto", "off"] | None = None,
     name: str | None = None,
 ) -> Callable[[Callable[_P, _R]], _Jitted[_P, _R]]: ...
 def explain(function: Callable[..., Any], *, verbose: bool = False) -> Callable[..., Explanation]: ...
@@ -554,6 +557,7 @@ def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, _C], _C], init_val: _C, *, checkpoint: Any = None
 ) -> _C: ...
 def map(f: Callable[[Any], _Y], xs: Any, *, checkpoint: Any = None) -> _Y: ...
+def as_written(function: _C) -> _C: ...
 def associative_scan(
     fn: Callable[[_Tree, _Tree], _Tree], elems: _Tree, reverse: bool = False, axis: int = 0
 ) -> _Tree: ...

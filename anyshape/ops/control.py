@@ -27,11 +27,11 @@ a transpose it cannot run.
 from __future__ import annotations
 
 import copyreg
+import os
 import pickle
 import re
 import sys
 import types
-import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -397,7 +397,7 @@ def named_class(kind: type[Exception]) -> tuple[str, str]:
     name = f"{kind.__module__}:{kind.__qualname__}"
     if _class_of(name, "") is kind:
         return name, ""
-    key = next((key for key, known in _LOCAL.items() if known is kind), None) or uuid.uuid4().hex
+    key = next((key for key, known in _LOCAL.items() if known is kind), None) or os.urandom(16).hex()
     _LOCAL[key] = kind
     return name, key
 

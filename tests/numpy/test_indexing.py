@@ -100,6 +100,7 @@ def test_neighbouring_slices_are_proved_to_have_one_size():
         (lambda x: np.swapaxes(x, 0, 5), np.exceptions.AxisError, "axis 5 is out of bounds"),
     ],
 )
+@pytest.mark.usefixtures("as_written")
 def test_errors_name_the_problem(function, kind, words):
     program = anyshape.jit(function)
     with pytest.raises(kind, match=words):

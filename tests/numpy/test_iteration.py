@@ -55,6 +55,7 @@ def test_iteration_over_a_symbolic_axis(form):
     assert jitted.cache_info().traces <= 4
 
 
+@pytest.mark.usefixtures("as_written")
 def test_iteration_over_a_run_time_size_names_scan():
     with pytest.raises(SymbolicIterationError, match=r"anyshape\.scan"):
         jit(lambda x: sum(v for v in x[x > 0.3]))(np.ones(3))

@@ -311,4 +311,7 @@ def _raises_texts(instructions: set[int]) -> bool:
 
 # from Python 3.12 on, the last bit of LOAD_ATTR says whether it loads a method
 _METHOD, _SHIFT = (dis.opmap["LOAD_METHOD"], 0) if sys.version_info < (3, 12) else (dis.opmap["LOAD_ATTR"], 1)
-_KNOWN = {*dir(np.ndarray), *dir(np), *dir(np.linalg), *dir(np.fft)} - _TRIGGERS
+_TRANSFORMS = {
+    f"{i}{kind}fft{axes}" for i in ("", "i") for kind in ("", "r", "h") for axes in ("", "2", "n", "freq", "shift")
+}
+_KNOWN = {*dir(np.ndarray), *dir(np), *dir(np.linalg), *_TRANSFORMS} - _TRIGGERS

@@ -16,7 +16,6 @@ import numpy as np
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.serve import FUNCTIONS
-from anyshape.numpy.sizes.python_values import trips
 from anyshape.numpy.sizes.symdim import max_dim, min_dim
 from anyshape.support.true_types import has_type
 
@@ -73,14 +72,7 @@ def range_(*ends: Any) -> Any:
 
     if has_type(length, int):  # as range(n - 1, n)
         return Items(length, item, lambda: iter([item(k) for k in builtins.range(length)]))
-    return Items(
-        length, item, lambda: iter(builtins.range(*[trips(x) if is_size(x) else operator.index(x) for x in ends]))
-    )
-
-
-def is_size(x: Any) -> bool:
-    """Return whether a value is a size that a run alone knows."""
-    return isinstance(x, SymbolicSize)
+    return Items(length, item, lambda: iter(builtins.range(*map(operator.index, ends))))
 
 
 def _length(first: Any, last: Any, step: Any) -> Any:

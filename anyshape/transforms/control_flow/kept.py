@@ -61,6 +61,7 @@ _OPERATORS = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
     "is": operator.is_, "is not": operator.is_not,
 }  # fmt: skip
+_COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne"}
 _IMPURE = {next, input, open, setattr, delattr}
 
 
@@ -105,11 +106,20 @@ def call(function: Any) -> Any:
         read = reading.as_read(function)
         if read is not function or reading.is_rewritten(function):
             return read
-    elif kind in _OF_C and session.frames:
-        _check_pure(session, function)
-    if kind is type:
+    elif kind in _OF_C:
+        return _of_c(session, function)
+    elif kind is type:
         return _of_class(session, function)
-    own = _BUILTINS.get(function) if kind is _OF_C[0] else None
+    return with_arrays(meaning(function), function) if takes_lists(function) else meaning(function)
+
+
+def _of_c(session: Session, function: Any) -> Any:
+    """Return what a call of a function of C runs."""
+    if session.frames:
+        _check_pure(session, function)
+    if type(function.__self__) is int and function.__name__.strip("_") in _COMPARISONS:
+        return _compared_by(function)
+    own = _BUILTINS.get(function) if type(function) is _OF_C[0] else None
     if own is not None:
         return own
     return with_arrays(meaning(function), function) if takes_lists(function) else meaning(function)
@@ -119,7 +129,30 @@ def _of_class(session: Session, kind: type) -> Any:
     """Return what a call of a class runs."""
     if (own := ITERATIONS.get(kind)) is not None:
         return own
-    return functools.partial(_instance, kind) if session.frames else meaning(kind)
+    if kind is type:
+        return _class_of
+    is_own = session.frames and not issubclass(kind, BaseException)
+    return functools.partial(_instance, kind) if is_own else meaning(kind)
+
+
+_CLASS = operator.attrgetter("__class__")  # which values of a trace answer with the class that they stand for
+
+
+def _class_of(x: Any, *others: Any, **options: Any) -> Any:
+    """Return `type(x)`: arrays that hold numbers, and lists, are of the classes that they stand for."""
+    is_ours = not (others or options) and has_type(x, (ConcreteArray, KeptList, Growing))
+    return _CLASS(x) if is_ours else type(x, *others, **options)
+
+
+def _compared_by(function: Any) -> Any:
+    """Return a comparison by a method of a number, as `(3).__lt__(n)`, which knows nothing of sizes."""
+
+    def compare_or_ask(*others: Any) -> Any:
+        result = function(*others)
+        known = result is not NotImplemented
+        return result if known else getattr(operator, function.__name__.strip("_"))(function.__self__, *others)
+
+    return compare_or_ask
 
 
 def _instance(kind: Any, *args: Any, **kwargs: Any) -> Any:
@@ -127,7 +160,7 @@ def _instance(kind: Any, *args: Any, **kwargs: Any) -> Any:
     if type(kind.__init__) is not types.FunctionType or hasattr(kind, "__dataclass_fields__"):
         return made(meaning(kind)(*args, **kwargs))
     instance = made(kind.__new__(kind, *args, **kwargs))
-    if isinstance(instance, kind):
+    if has_type(instance, kind):
         reading.as_read(type(instance).__init__)(instance, *args, **kwargs)
     return instance
 

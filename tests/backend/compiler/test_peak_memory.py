@@ -133,6 +133,7 @@ def test_the_bound_holds_where_few_rows_fill_a_tile(function, shape, monkeypatch
 
 
 @pytest.mark.parametrize("steps, threads", [(20, 4), (100, 2)])
+@pytest.mark.usefixtures("as_written")
 def test_tiles_take_little_beside_results(steps, threads, monkeypatch):
 
     def chain(x):
@@ -192,6 +193,7 @@ def test_the_cost_bounds_specializations(name):
     assert peak <= bound + 20_000
 
 
+@pytest.mark.usefixtures("as_written")
 def test_more_threads_later_do_not_break_a_limit(monkeypatch):
     def chain(x):
         for _ in range(20):

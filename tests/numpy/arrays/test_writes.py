@@ -235,6 +235,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
+@pytest.mark.usefixtures("as_written")
 def test_what_is_refused_says_why(name):
     function, kind, words = REFUSALS[name]
     x = M.copy()

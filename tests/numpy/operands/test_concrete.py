@@ -179,6 +179,7 @@ def test_bodies_write_to_arrays_around_them():
         jit(shared)(X)
 
 
+@pytest.mark.usefixtures("as_written")
 def test_memory_that_plain_numpy_reads_takes_no_traced_value():
     def f(x):
         y = np.ones(3)

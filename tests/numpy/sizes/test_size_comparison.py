@@ -23,6 +23,8 @@ from anyshape import (
     vmap,
 )
 
+pytestmark = pytest.mark.usefixtures("as_written")
+
 SIZES = (0, 1, 2, 3, 4, 5, 7)
 
 

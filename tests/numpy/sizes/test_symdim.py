@@ -17,6 +17,8 @@ from anyshape import Dim, ShapeDtypeStruct, SymbolicShape, errors, jit, max_dim,
 from anyshape.graph.sizes.substitute import evaluate, values_from
 from anyshape.numpy.sizes.symdim import SymDim
 
+pytestmark = pytest.mark.usefixtures("as_written")
+
 
 def value(x, **sizes):
     """Return a result at sizes of its variables, which are passed by name."""

@@ -8,6 +8,8 @@ import pytest
 import anyshape
 from anyshape.errors import ConcretizationError
 
+pytestmark = pytest.mark.usefixtures("as_written")
+
 USES = {
     "full": lambda n: np.full(n, 1 / n),
     "full of a root": lambda n: np.full((n, 2), np.sqrt(n)),

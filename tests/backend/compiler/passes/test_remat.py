@@ -153,6 +153,7 @@ def test_a_call_takes_as_many_segments_as_its_limit_needs():
     assert used[1] < 0.5 * used[0]
 
 
+@pytest.mark.usefixtures("as_written")
 def test_segments_bound_the_peak_of_a_long_chain():
     peaks = {}
     for segments in (1, 8):
