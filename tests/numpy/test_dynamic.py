@@ -204,6 +204,7 @@ DECISIONS = {
 
 
 @pytest.mark.parametrize("name", DECISIONS)
+@pytest.mark.usefixtures("as_written")
 def test_one_program_for_all_calls_cannot_decide_by_a_size_that_depends_on_data(name):
     error = fails(errors.DataDependentSizeError, "depends on data", trace(DECISIONS[name]), ShapeDtypeStruct("n"))
     ((size, maker),) = error.sizes.items()

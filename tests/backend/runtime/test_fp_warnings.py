@@ -186,6 +186,7 @@ def test_a_warning_of_a_step_in_another_file_names_that_file(options):
     assert (warning.filename, warning.lineno) == ("/of_user/helpers.py", 5)
 
 
+@pytest.mark.usefixtures("as_written")
 def test_a_warning_is_given_once_for_a_line_and_matches_filters_of_its_module():
     with warnings.catch_warnings(record=True) as caught, np.errstate(divide="warn"):
         warnings.simplefilter("default")

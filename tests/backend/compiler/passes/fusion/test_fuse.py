@@ -235,6 +235,7 @@ LOOPS = (heads, products, bent_products, losses, extremes_of_layers, sums_of_pro
 
 
 @pytest.mark.parametrize("function", LOOPS)
+@pytest.mark.usefixtures("as_written")
 def test_open_groups_keep_few_arrays_alive(function):
     tensor, n = anyshape.ShapeDtypeStruct("n, n", np.float64), 200
     program = anyshape.trace(function)(tensor, tensor)
