@@ -70,7 +70,7 @@ def _without_numbers(name: str, x, other):
     if has_type(other, _NO_OPERANDS) or (name in _COMPARISONS and is_foreign(other)):
         _refuse_operand(name, other)
         return NotImplemented if x.weak else compared(name, x, other)
-    return _with_sequence(name, x, other)
+    return _with_sequence(name, x, other) if issubclass(type(other), (list, tuple)) else None
 
 
 def _with_sequence(name: str, x, other):
@@ -121,8 +121,8 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
         if has_type(other, _NO_OPERANDS):
             _refuse_operand(name, other)
             return NotImplemented
-        if (result_with := _with_sequence(name, self, other)) is not None:
-            return result_with
+        if issubclass(type(other), (list, tuple)) and (result := _with_sequence(name, self, other)) is not None:
+            return result
         result = compute(other, self)
         if self.exact is not None and name == "divide":
             return result.with_exact(exactly(name, other, self.exact))
