@@ -251,7 +251,8 @@ class KeptLoop:
     def _learn_growth(self) -> None:
         """Learn how many items an iteration appends, and of what type, of lists that it reads."""
         for name, growing in self.growing.items():
-            is_counted = growing.is_conditional or (bool(growing.new) and self.facts.stops != ())
+            may_end = not self.is_counted or self.facts.stops != ()  # before all items
+            is_counted = growing.is_conditional or (bool(growing.new) and may_end)
             if growing.rows is None and (growing.is_read or is_counted):
                 if not growing.new:
                     raise self._refused(f"it reads {name}, to which only some iterations append")

@@ -771,6 +771,16 @@ def while_app(x):
 
 
 @program
+def while_halved(x):
+    out = []
+    s = x.sum()
+    while s > 1:
+        s = s / 2
+        out.append(s)
+    return np.array(out), s
+
+
+@program
 def brk_app(x):
     out = []
     for v in x:

@@ -15,7 +15,7 @@ AS_WRITTEN = {
     "best_alias": "two names", "carry_alias": "two names", "tryloop": "exceptions", "strs": "another kind",
     "long_concrete": "no traced value", "concrete_int": "no traced value",
     "retlist": "iterated by code", "alias_list": "members", "dictl": "members",
-    "while_app": "known at its end", "pluseq": "members", "concat_list": "carry",
+    "while_app": "known at its end", "while_halved": "known at its end", "pluseq": "members", "concat_list": "carry",
     "new_attr": "members", "dict_new": "members", "history": "members", "str_attr": "", "alias_attr_array": "two names",
     "alias_attr_array2": "another name", "nested_attr": "", "nested_attr2": "",
     "rebind_in_if": "a name stands for", "maxl": "", "rec": "", "rec2": "", "filled": "",
