@@ -172,6 +172,10 @@ def as_read(function: Any) -> Any:
     if kind is functools.partial:
         read = as_read(function.func)
         return function if read is function.func else functools.partial(read, *function.args, **function.keywords)
+    run = kind.__call__ if callable(function) else None
+    if type(run) is types.FunctionType:  # an instance of a class that makes its instances callable
+        read = _read(run)
+        return function if read is run else types.MethodType(read, function)
     return function
 
 
@@ -257,21 +261,38 @@ def is_worth_reading(function: Any, choosing: bool, seen: set[types.CodeType] | 
 
     `choosing`: it runs in the body of a loop that is kept, where an `if` is part of the program.
     """
-    code, space = function.__code__, function.__globals__
+    code = function.__code__
     seen = set() if seen is None else seen
     if code in seen:
         return False
     seen.add(code)
     if _has(code, choosing):
         return True
-    named = [space[name] for name in code.co_names if name in space]
-    for cell in function.__closure__ or ():
-        if cell != _EMPTY:
-            named.append(cell.cell_contents)
     is_worth = False
-    for value in named:
+    for value in _named(function, _names_in(code)):
         is_worth = is_worth or _is_worth(value, choosing, seen)
     return is_worth
+
+
+def _named(function: Any, names: tuple[str, ...]) -> list[Any]:
+    """Return what these names stand for: globals, free variables, and attributes of modules that are the user's."""
+    space = function.__globals__
+    named = [space[name] for name in names if name in space]
+    named += [cell.cell_contents for cell in function.__closure__ or () if cell != _EMPTY]
+    modules: dict[int, types.ModuleType] = {}
+    for value in named:  # which grows by what is read of modules
+        if type(value) is types.ModuleType and id(value) not in modules:
+            modules[id(value)] = value
+            if value.__name__.partition(".")[0] not in _LIBRARIES:
+                named += [vars(value)[name] for name in names if name in vars(value)]
+    return named
+
+
+@functools.lru_cache(maxsize=4096)
+def _names_in(code: types.CodeType) -> tuple[str, ...]:
+    """Return the names of globals and attributes in code, and in functions inside of it."""
+    inside = [name for c in code.co_consts if type(c) is types.CodeType for name in _names_in(c)]
+    return tuple(dict.fromkeys([*code.co_names, *inside]))
 
 
 def _is_worth(value: Any, choosing: bool, seen: set[types.CodeType]) -> bool:
@@ -280,10 +301,15 @@ def _is_worth(value: Any, choosing: bool, seen: set[types.CodeType]) -> bool:
     if type(value) is types.FunctionType:
         is_users = is_user_file(value.__code__.co_filename, value.__globals__)
         return is_users and is_worth_reading(value, choosing, seen)
+    if has_type(value, (tuple, list, dict)):
+        members = value.values() if has_type(value, (dict,)) else value
+        return len(value) > _MOST_MEMBERS or any(callable(v) and _is_worth(v, choosing, seen) for v in members)
     return not (has_type(value, _PLAIN) or type(value).__module__.startswith(("anyshape", "numpy")))
 
 
 _EMPTY = types.CellType()
+_MOST_MEMBERS = 100  # of a container whose members are looked at
+_LIBRARIES = {"anyshape", "numpy", "scipy", *sys.stdlib_module_names}
 _PLAIN = (types.ModuleType, types.BuiltinFunctionType, types.FunctionType, np.ndarray, np.generic, int, float, complex,
           str, tuple, list, dict, bytes, set, frozenset, type(None), np.ufunc, np.dtype)  # fmt: skip
 

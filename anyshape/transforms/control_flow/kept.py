@@ -110,6 +110,8 @@ def call(function: Any) -> Any:
         return _of_c(session, function)
     elif kind is type:
         return _of_class(session, function)
+    elif (read := reading.as_read(function)) is not function:
+        return read
     return with_arrays(meaning(function), function) if takes_lists(function) else meaning(function)
 
 
@@ -122,6 +124,8 @@ def _of_c(session: Session, function: Any) -> Any:
     own = _BUILTINS.get(function) if type(function) is _OF_C[0] else None
     if own is not None:
         return own
+    elif (read := reading.as_read(function)) is not function:
+        return read
     return with_arrays(meaning(function), function) if takes_lists(function) else meaning(function)
 
 

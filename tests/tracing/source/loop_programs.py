@@ -1014,3 +1014,13 @@ def alias_attr_array2(x):
         f.q[i] = 3.0
         f.q = f.q * 2
     return f.q, y
+
+
+def running_sum(x):
+    total = 0.0
+    for v in x:
+        total += v
+    return total
+
+
+cholesky = running_sum  # a name of NumPy's too
