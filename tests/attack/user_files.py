@@ -15,6 +15,7 @@ from tests.laws.sweep import (
     check_equal,
     check_same_outcome,
     few_combinations,
+    in_namespace,
     is_error,
     leaves,
     outcome,
@@ -47,8 +48,10 @@ def in_files(row, way):
     """Return a sample whose function is called from functions in other files, which take most steps."""
     callers = [_caller(f"caller{i}", steps) for i, steps in enumerate(WAYS[way])]
 
+    function_of_row = row.function
+
     def function(namespace, *xs):
-        call = lambda *a: row.function(namespace, *a)
+        call = lambda *a: function_of_row(namespace, *a)
         for caller in reversed(callers):
             call = lambda *a, caller=caller, call=call: caller(call, np.sum(a[0]), *a)
         return call(*xs)
@@ -80,7 +83,7 @@ def calls(row, dtype):
 def check_values(row, dtype, way, options):
     """Compare a sample in other files with NumPy."""
     moved = in_files(row, way)
-    jitted = anyshape.jit(lambda *xs: moved.function(anp, *xs), **options)
+    jitted = anyshape.jit(in_namespace(moved, anp), **options)
     for sizes, xs in calls(row, dtype):
         expected = outcome(lambda *a: moved.function(np, *a), *[x.copy("K") for x in xs])
         check_same_outcome(outcome(jitted, *xs), expected, row.tolerance, f"{row.name} {way} at {sizes}, {options}")
@@ -90,7 +93,7 @@ def check_slopes(row, dtype, way, options):
     """Compare the reverse mode of a sample in other files with that of the sample in one file."""
     moved, example = in_files(row, way), arrays_of(row, few_combinations(row)[0], dtype)
     both = [
-        (f, anyshape.jit(lambda m, r, w, f=f: pull_back(f, m, r, w), **options))
+        (f, anyshape.jit(lambda m, r, w, f=f.function: pull_back(f, m, r, w), **options))
         for f in (split(row, example, anp), split(moved, example, anp))
     ]
     (f, one), (g, other) = both

@@ -53,10 +53,20 @@ class Program:
     table: dict[str, Any] | None = field(default=None, compare=False)  # None: TABLE
 
     def __call__(self, namespace, *arrays):
-        values, rows = list(arrays), TABLE if self.table is None else self.table
-        for step in self.steps:
-            values.append(rows[step.name].run(namespace, *[values[i] for i in step.operands], *step.arguments))
-        return [values[i] for i in self.outputs]
+        return self.within(namespace)(*arrays)
+
+    def within(self, namespace):
+        """The program as a function of its arrays that reaches nothing else of it: each trace walks over that."""
+        rows, outputs = TABLE if self.table is None else self.table, self.outputs
+        steps = tuple((rows[step.name].run, step.operands, step.arguments) for step in self.steps)
+
+        def run(*arrays):
+            values = list(arrays)
+            for function, operands, arguments in steps:
+                values.append(function(namespace, *[values[i] for i in operands], *arguments))
+            return [values[i] for i in outputs]
+
+        return run
 
     def __str__(self) -> str:
         heads = [f"v{i}: {d}[{', '.join(map(str, s))}]" for i, (s, d) in enumerate(self.inputs)]

@@ -30,6 +30,12 @@ def rows():
     return tuple(family_rows)
 
 
+def in_namespace(row, namespace):
+    """Return a row as a function of its arrays that reaches nothing else of the row: each trace walks over that."""
+    function = row.function
+    return lambda *xs: function(namespace, *xs)
+
+
 @cache
 def cases(dtypes=None):
     """Every row with each of its dtypes (or only those named), as (family, row, dtype)."""
@@ -72,7 +78,7 @@ def programs_at(row, dtype, choices):
 
     The programs have first plans alone, for checks that read graphs.
     """
-    jitted = anyshape.jit(lambda *xs: row.function(anp, *xs), optimize="off")
+    jitted = anyshape.jit(in_namespace(row, anp), optimize="off")
     for sizes in choices:
         xs = arrays_of(row, sizes, dtype)
         if not is_error(outcome(jitted, *xs)):
@@ -177,12 +183,12 @@ def inexact(x):
 
 def split(row, example, namespace):
     """A row as `function(differentiable, rest) -> inexact results`, and `parts`, which splits arrays so."""
-    flags = [inexact(x) for x in example]
+    flags, in_space = tuple(inexact(x) for x in example), in_namespace(row, namespace)
 
     def function(moving, rest):
         moving_left, rest_left = iter(moving), iter(rest)
         xs = [next(moving_left) if flag else next(rest_left) for flag in flags]
-        results = optree.tree_leaves(row.function(namespace, *xs))
+        results = optree.tree_leaves(in_space(*xs))
         return [y for y in results if getattr(y, "dtype", None) is not None and y.dtype.kind in "fc"]
 
     def parts(arrays):
@@ -200,17 +206,17 @@ def programs_of(case):
     as a user would.
     """
     _, row, dtype = case
-    f = split(row, arrays_of(row, few_combinations(row)[0], dtype), anp)
+    f = split(row, arrays_of(row, few_combinations(row)[0], dtype), anp).function
     return SimpleNamespace(
-        value=anyshape.jit(lambda *xs: row.function(anp, *xs)),
-        forward=anyshape.jit(lambda m, r, t: anyshape.jvp(lambda *xs: f.function(xs, r), tuple(m), tuple(t))),
+        value=anyshape.jit(in_namespace(row, anp)),
+        forward=anyshape.jit(lambda m, r, t: anyshape.jvp(lambda *xs: f(xs, r), tuple(m), tuple(t))),
         back=anyshape.jit(lambda m, r, w: pull_back(f, m, r, w)),
     )
 
 
 def pull_back(f, moving, rest, weights):
     """The gradients of the function of a split row along weights of its results."""
-    _, back = anyshape.vjp(lambda *xs: f.function(xs, rest), *moving)
+    _, back = anyshape.vjp(lambda *xs: f(xs, rest), *moving)
     return list(back(list(weights)))
 
 

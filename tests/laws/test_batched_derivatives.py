@@ -36,7 +36,7 @@ MODES = ("everything", "directions")  # each row is tried in one of them, by one
 
 def jvp_of(f):
     """Return `(moving, rest, tangents) -> tangents of the results`."""
-    return lambda m, r, t: anyshape.jvp(lambda *xs: f.function(xs, r), tuple(m), tuple(t))[1]
+    return lambda m, r, t: anyshape.jvp(lambda *xs: f(xs, r), tuple(m), tuple(t))[1]
 
 
 def vjp_of(f):
@@ -82,7 +82,7 @@ def check_derivative(derivative_of, single, directions_like, case, in_axes):
         batch = examples_of(row, f, sizes, dtype, count)
         if batch is None:
             continue
-        mapped = mapped or anyshape.jit(anyshape.vmap(derivative_of(f), in_axes=in_axes))
+        mapped = mapped or anyshape.jit(anyshape.vmap(derivative_of(f.function), in_axes=in_axes))
         first, *examples = [(m, r, [uneven(rng, d) for d in directions_like(m, y)]) for m, r, y in batch]
         batched, loop = arguments_of(examples, first, in_axes)
         expected = stack([leaves(single(*one)) for one in loop], leaves(single(*first)), True)

@@ -19,6 +19,7 @@ from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMet
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.substitute import evaluate as evaluate_size
 from anyshape.ops.core.apply import KERNELS, resolve
+from anyshape.support.packages import sharing
 from tests.laws.random_programs import programs, seeded_program, size_combinations
 from tests.laws.sweep import (
     check_equal,
@@ -35,15 +36,21 @@ FLOATS = ("float64",)
 SMOOTH = {"smooth": True, "dtypes": FLOATS, "length": 5}
 
 
+def apart(program, namespace=anp):
+    """The program as a function of its arrays that shares no trace with functions of earlier programs."""
+    sharing.forget()
+    return program.within(namespace)
+
+
 def traced(program):
-    return anyshape.jit(lambda *xs: program(anp, *xs))
+    return anyshape.jit(apart(program))
 
 
 # -- Law 1: total ------------------------------------------------------------------------------------------
 
 
 def check_total(program, namespace=anp):
-    jitted, served = anyshape.jit(lambda *xs: program(namespace, *xs)), 0
+    jitted, served = anyshape.jit(apart(program, namespace)), 0
     for sizes in size_combinations():
         xs = program.arrays(sizes)
         expected = outcome(lambda *a: program(np, *a), *[x.copy() for x in xs])
@@ -177,14 +184,15 @@ def test_no_rule_makes_a_weak_extent_strong(program, axis, kind):
 # -- derivatives -------------------------------------------------------------------------------------------
 
 
-def pulled(program, xs, weights):
-    _, back = anyshape.vjp(lambda *a: program(anp, *a), *xs)
+def pulled(function, xs, weights):
+    _, back = anyshape.vjp(function, *xs)
     return list(back(list(weights)))
 
 
 def weighted_gradient(program):
     """(inputs, weights) -> gradients of the sum of weighted results; `vjp` with the weights."""
-    return anyshape.jit(lambda xs, ws: pulled(program, xs, ws))
+    function = apart(program)
+    return anyshape.jit(lambda xs, ws: pulled(function, xs, ws))
 
 
 def weights_of(program, xs):
@@ -193,8 +201,8 @@ def weights_of(program, xs):
 
 
 def check_gradient(program):
-    gradient = weighted_gradient(program)
-    loss = anyshape.grad(lambda xs, ws: sum((y * w).sum() for y, w in zip(program(anp, *xs), ws, strict=True)))
+    gradient, function = weighted_gradient(program), apart(program)
+    loss = anyshape.grad(lambda xs, ws: sum((y * w).sum() for y, w in zip(function(*xs), ws, strict=True)))
     served = 0
     for sizes in size_combinations():
         xs = program.arrays(sizes)
@@ -256,7 +264,7 @@ def looped(program, sizes, examples):
 def check_vmap(program, share):
     count = len(program.inputs)
     axes = tuple(None if i == share and count > 1 else 0 for i in range(count))
-    mapped, served = anyshape.jit(anyshape.vmap(lambda *xs: program(anp, *xs), in_axes=axes)), 0
+    mapped, served = anyshape.jit(anyshape.vmap(apart(program), in_axes=axes)), 0
     for sizes, number in zip(size_combinations(), (3, 2, 3, 0, 1, 2, 3, 2, 1), strict=False):
         stacked, examples = batches(program, sizes, number, axes)
         expected = looped(program, sizes, examples)
@@ -342,7 +350,7 @@ def layered_inputs(program, sizes, names):
 
 
 def check_closed(program, names):
-    functions = [lambda *xs: program(anp, *xs)]
+    functions = [apart(program)]
     for name in reversed(names):
         functions.append(LAYERS[name](functions[-1]))
     below, above = map(anyshape.jit, functions[-2:])

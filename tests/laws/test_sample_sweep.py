@@ -25,6 +25,7 @@ from tests.laws.sweep import (
     few_combinations,
     finite_difference,
     in_gate,
+    in_namespace,
     is_error,
     label,
     leaves,
@@ -65,8 +66,8 @@ def every(select, one_in=1, turn=None):
 
 
 def traced(row, namespace):
-    """The row as one jitted function; the lambda fixes the namespace."""
-    return anyshape.jit(lambda *xs: row.function(namespace, *xs))
+    """The row as one jitted function."""
+    return anyshape.jit(in_namespace(row, namespace))
 
 
 # -- values ------------------------------------------------------------------------------------------------
@@ -266,7 +267,7 @@ def test_second_derivatives_agree_with_differences_of_the_gradient(case):
     for _, sizes, moving, rest, results in prepared(case)[:3]:
         if narrow(results):
             continue  # differences of differences say nothing there
-        program = program or second_order(split(row, arrays_of(row, sizes, dtype), anp))
+        program = program or second_order(split(row, arrays_of(row, sizes, dtype), anp).function)
         ts, weights = [uneven(rng, x) for x in moving], [uneven(rng, y) for y in results]
         gradient, forward, back = map(leaves, program(moving, rest, weights, ts))
         note = f"{row.name} at {sizes}"
@@ -288,8 +289,8 @@ def test_second_derivatives_have_transposes_in_the_earlier_tangent(case):
     for _, sizes, moving, rest, results in prepared(case)[:1]:
         if narrow(results):
             continue
-        f = split(row, arrays_of(row, sizes, dtype), anp)
-        first = lambda xs, ts, f=f, r=rest: anyshape.jvp(lambda *xs: f.function(xs, r), tuple(xs), tuple(ts))[1]
+        f = split(row, arrays_of(row, sizes, dtype), anp).function
+        first = lambda xs, ts, f=f, r=rest: anyshape.jvp(lambda *xs: f(xs, r), tuple(xs), tuple(ts))[1]
         further = tuple([uneven(rng, x) for x in moving])
         second = lambda ts, m=tuple(moving), c=further, d=first: anyshape.jvp(lambda *xs: d(xs, ts), m, c)[1]
         ts = [uneven(rng, x) for x in moving]
@@ -345,7 +346,7 @@ def check_vmap(case, chosen):
     """Compare with a loop along the chosen ones of all ways to batch."""
     _, row, dtype = case
     for axes in chosen(list(batch_axes(arrays_of(row, few_combinations(row)[0], dtype)))):
-        mapped = anyshape.jit(anyshape.vmap(lambda *xs: row.function(anp, *xs), in_axes=axes))
+        mapped = anyshape.jit(anyshape.vmap(in_namespace(row, anp), in_axes=axes))
         done = False
         for sizes, size in zip(few_combinations(row), (3, 1, 3, 0, 2), strict=False):
             done |= check_batch(row, mapped, sizes, dtype, axes, size)

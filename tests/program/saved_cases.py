@@ -14,7 +14,7 @@ import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct
 from anyshape.errors import AnyshapeError
 from tests.laws.random_programs import NAMES, seeded_program, size_combinations
-from tests.laws.sweep import arrays_of, few_combinations, rows
+from tests.laws.sweep import arrays_of, few_combinations, in_namespace, rows
 
 KINDS = {
     "as written": lambda word, axis: word,
@@ -44,7 +44,7 @@ def _of_row(family, row):
     calls = tuple([tuple(arrays_of(row, sizes, row.dtypes[0])) for sizes in few_combinations(row)])
     words = [tuple(w.strip() for w in s.split(",") if w.strip()) for s in row.shapes]
     ranked = [w if len(w) == x.ndim else tuple(map(str, x.shape)) for w, x in zip(words, calls[0], strict=True)]
-    return Case(f"{family}-{row.name}", lambda *xs: row.function(anp, *xs), tuple(ranked), calls, row.vmap)
+    return Case(f"{family}-{row.name}", in_namespace(row, anp), tuple(ranked), calls, row.vmap)
 
 
 def random_case(seed):
@@ -53,7 +53,7 @@ def random_case(seed):
     calls = tuple([tuple(np.asarray(x) for x in program.arrays(sizes)) for sizes in size_combinations(seed)[:5]])
     shapes = tuple([tuple(str(s) for s in shape) for shape, _ in program.inputs])
     assert set(NAMES) >= {w for words in shapes for w in words if not w.isdigit()}
-    return Case(f"random-{seed}", lambda *xs: program(anp, *xs), shapes, calls)
+    return Case(f"random-{seed}", program.within(anp), shapes, calls)
 
 
 # -- what is derived from a function
@@ -65,7 +65,7 @@ def inexact(tree):
 
 def variants(case):
     """Return the function, its derivatives and their batches by name. Each is a function of the same arrays."""
-    flags = [x.dtype.kind in "fc" for x in case.calls[0]]
+    flags, function_of_all = tuple(x.dtype.kind in "fc" for x in case.calls[0]), case.function
 
     def split(xs):
         return [x for x, flag in zip(xs, flags, strict=True) if flag], xs
@@ -73,7 +73,7 @@ def variants(case):
     def of_moving(xs):
         def function(*moving):
             rest = iter(moving)
-            return inexact(case.function(*[next(rest) if flag else x for x, flag in zip(xs, flags, strict=True)]))
+            return inexact(function_of_all(*[next(rest) if flag else x for x, flag in zip(xs, flags, strict=True)]))
 
         return function
 
@@ -96,7 +96,7 @@ def variants(case):
         return anyshape.hessian(lambda x: loss(xs)([x, *others]))(first)
 
     derived = {"grad": gradient, "jvp": jvp, "vjp": vjp, "hessian": hessian} if any(flags) else {}
-    derived = {"value": case.function, **derived}
+    derived = {"value": function_of_all, **derived}
     batched = {f"vmap {name}": anyshape.vmap(f) for name, f in derived.items()} if case.loops else {}
     return derived | batched
 

@@ -18,6 +18,7 @@ from tests.laws.sweep import (
     check_equal,
     few_combinations,
     in_gate,
+    in_namespace,
     is_error,
     label,
     leaves,
@@ -40,7 +41,7 @@ def tolerance(row, dtype):
 
 def save_row(folder, family, row, dtype, derivatives):
     """Save each program of a row, and return the expected calls by the name of the file."""
-    jitted = anyshape.jit(lambda *xs: row.function(anp, *xs), optimize="off")  # the other process has optimised plans
+    jitted = anyshape.jit(in_namespace(row, anp), optimize="off")  # the other process has optimised plans
     derivatives &= "decide" not in row.ops  # a program of one path is not traced inside of another
     names = row.names()
     first = dict(zip(names, (4, 3, 6, 7, 2), strict=False))

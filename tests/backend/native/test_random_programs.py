@@ -36,8 +36,8 @@ def function_of(program, smooth):
     """The program, or its gradient; None if it has none."""
     moving = tuple(i for i, (_, dtype) in enumerate(program.inputs) if dtype not in ("int64", "bool"))
     if not smooth:
-        return lambda *xs: program(anp, *xs)
-    return anyshape.grad(total(program), argnums=moving) if moving else None
+        return program.within(anp)
+    return anyshape.grad(total(program.within(anp)), argnums=moving) if moving else None
 
 
 def inputs_of(program, seed):

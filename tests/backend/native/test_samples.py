@@ -19,6 +19,7 @@ from tests.laws.sweep import (
     check_same_outcome,
     few_combinations,
     in_gate,
+    in_namespace,
     is_error,
     label,
     outcome,
@@ -37,11 +38,11 @@ SIZES = {"n": 37, "m": 11, "k": 3}
 def functions_of(case):
     """Yield the functions of a case, as name and function of (arrays, directions, weights)."""
     _, row, dtype = case
-    f = split(row, arrays_of(row, few_combinations(row)[0], dtype), anp)
-    yield "value", lambda xs, ts, ws: row.function(anp, *xs)
+    f, function = split(row, arrays_of(row, few_combinations(row)[0], dtype), anp), in_namespace(row, anp)
+    yield "value", lambda xs, ts, ws: function(*xs)
     if row.grad is True and f.any:
         yield "jvp", lambda xs, ts, ws: forward(f, xs, ts)
-        yield "vjp", lambda xs, ts, ws: pull_back(f, *f.parts(xs), ws)
+        yield "vjp", lambda xs, ts, ws: pull_back(f.function, *f.parts(xs), ws)
         if row.order > 1:
             yield "jvp of vjp", lambda xs, ts, ws: second(f, xs, ts, ws)
 
@@ -60,7 +61,7 @@ def forward(f, xs, ts):
 
 def second(f, xs, ts, ws):
     moving, rest = f.parts(xs)
-    return anyshape.jvp(lambda *m: pull_back(f, m, rest, ws), tuple(moving), tuple(ts))
+    return anyshape.jvp(lambda *m: pull_back(f.function, m, rest, ws), tuple(moving), tuple(ts))
 
 
 def choices(row):

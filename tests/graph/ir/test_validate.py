@@ -18,7 +18,7 @@ from anyshape.graph.ir.validate import check_graph, check_sizes_defined
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.arguments.specs import trace
-from tests.laws.sweep import few_combinations, gate_part, is_error, outcome, programs_at, rows
+from tests.laws.sweep import few_combinations, gate_part, in_namespace, is_error, outcome, programs_at, rows
 
 ROWS = rows()
 
@@ -43,10 +43,7 @@ LEGAL = "graphs are legal"
 @pytest.mark.parametrize("case", gate_part(LEGAL, ROWS, one_in=14))
 def test_graphs_are_legal_after_every_transform_and_pass(case):
     _, row = case
-
-    def function(*args):
-        return row.function(anp, *args)
-
+    function = in_namespace(row, anp)
     served = list(programs_at(row, row.dtypes[0], few_combinations(row)))
     if not served:
         pytest.skip("NumPy refuses the row at every size tried")

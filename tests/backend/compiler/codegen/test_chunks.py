@@ -51,8 +51,7 @@ def test_chunks_give_the_bits_of_one_function(seed, in_tiles, monkeypatch):
     program = seeded_program(seed, length=9)
     arrays = program.arrays(SIZES, seed)
 
-    def run(*xs):
-        return program(anp, *xs)
+    run = program.within(anp)
 
     def both():
         with tiled(6, least=1 if in_tiles else 1 << 60):
@@ -136,7 +135,7 @@ def test_the_source_of_a_program_without_lines_is_kept_as_long_as_the_program(mo
 @pytest.mark.parametrize("seed", range(40))
 def test_every_assigned_name_is_found(seed):
     program = seeded_program(seed, length=9)
-    made = jit(lambda *xs: program(anp, *xs), optimize="now")
+    made = jit(program.within(anp), optimize="now")
     if isinstance(outcome(made, program.arrays(SIZES, seed)), tuple):
         return
     for text in made.programs()[0].run.__source__.split("\ndef ")[1:]:

@@ -17,7 +17,7 @@ from anyshape.backend.numpy import special
 from anyshape.transforms import sharing
 from tests.backend.compiler.codegen.tiling import tiled, untiled
 from tests.laws.random_programs import NAMES, TABLE, seeded_program
-from tests.laws.sweep import check_equal, is_error, outcome, rows
+from tests.laws.sweep import check_equal, in_namespace, is_error, outcome, rows
 
 SUMS = ("reduction", "contraction", "linalg", "control")  # families whose results depend on the order of additions
 SIZES = ((6, 6, 6), (7, 7, 7), (13, 13, 13), (1, 1, 1), (0, 0, 0), (5, 7, 3), (12, 1, 13), (1, 13, 6), (13, 2, 1))
@@ -100,7 +100,7 @@ def total(function):
     """Return the sum of all results of a function."""
 
     def summed(*xs):
-        results = function(anp, *xs)
+        results = function(*xs)
         return sum(anp.sum(anp.real(y) * 1.0) for y in (results if isinstance(results, (tuple, list)) else (results,)))
 
     return summed
@@ -127,7 +127,8 @@ def sweep(seed, smooth):
     moving = tuple(i for i, (_, dtype) in enumerate(program.inputs) if dtype not in ("int64", "bool"))
     if smooth and not moving:
         return 0
-    function = anyshape.grad(total(program), argnums=moving) if smooth else lambda *xs: program(anp, *xs)
+    function = program.within(anp)
+    function = anyshape.grad(total(function), argnums=moving) if smooth else function
     compared = Compared(function, f"seed {seed}\n{program}\n", tile=(6, 1, 4, 17)[seed % 4], threads=1 + seed % 4)
     for i, sizes in enumerate(SIZES):
         named = dict(zip(NAMES, sizes, strict=True))
@@ -164,11 +165,11 @@ def doubled(function):
 @pytest.mark.parametrize("family", sorted({family for family, _ in rows()}))
 def test_every_sample_in_every_dtype_and_transform(family):
     for row in [row for name, row in rows() if name == family]:
-        summed = total(row.function)
+        summed = total(in_namespace(row, anp))
         functions = {
-            "value": lambda *xs, row=row: row.function(anp, *xs),
+            "value": in_namespace(row, anp),
             "gradient": anyshape.grad(summed),
-            "batch": doubled(lambda *xs, row=row: row.function(anp, *xs)),
+            "batch": doubled(in_namespace(row, anp)),
             "gradient of a batch": doubled(anyshape.grad(summed)),
         }
         for dtype in row.dtypes:

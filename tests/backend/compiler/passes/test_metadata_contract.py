@@ -33,7 +33,7 @@ from anyshape.ops.control import Callback, callback
 from anyshape.ops.core.apply import apply
 from anyshape.ops.creation import full_op
 from tests.backend.compiler.passes.metadata_contract import CONTRACT, contract_table
-from tests.laws.sweep import arrays_of, few_combinations, first_program, is_error, outcome, rows
+from tests.laws.sweep import arrays_of, few_combinations, first_program, in_namespace, is_error, outcome, rows
 
 ROOT = Path(anyshape.__file__).resolve().parent
 SAME = Callback(lambda x: [x], "same")
@@ -43,7 +43,7 @@ PROMISES = {"bound": lambda size: UpperBound(size), "twice": lambda size: UpperB
 @cache
 def traced(row):
     """Return the graph of a sample and its arrays at a few sizes; (None, []) where it needs more than arrays."""
-    jitted = anyshape.jit(lambda *a: row.function(anp, *a), optimize="off")  # graphs are read, and lowered by the tests
+    jitted = anyshape.jit(in_namespace(row, anp), optimize="off")  # graphs are read, and lowered by the tests
     arrays = [arrays_of(row, sizes, row.dtypes[0]) for sizes in few_combinations(row)]
     good = [xs for xs in arrays if not is_error(outcome(jitted, *[np.array(x) for x in xs]))]
     programs = jitted.programs()
