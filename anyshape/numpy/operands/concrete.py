@@ -35,13 +35,15 @@ class ConcreteMemory:
     - `elements` is the ndarray that owns them.
     - `owner` is the trace that made them; what a trace inside of it writes to them is a traced value.
     - `arrays` are the arrays that share them, by id.
+    - `frozen` is the exception that a write raises, None if they can be written to.
     """
 
-    __slots__ = ("__weakref__", "_snapshots", "arrays", "elements", "owner")
+    __slots__ = ("__weakref__", "_snapshots", "arrays", "elements", "frozen", "owner")
 
     def __init__(self, elements: np.ndarray) -> None:
         self.elements: np.ndarray = elements
         self.owner: Builder | None = active()
+        self.frozen: BaseException | None = None
         self.arrays: weakref.WeakValueDictionary[int, ConcreteArray] = weakref.WeakValueDictionary()
         self._snapshots: dict[Any, np.ndarray] = {}
         CHANGING[id(elements)] = self
@@ -56,6 +58,8 @@ class ConcreteMemory:
 
     def takes(self, *values: Any) -> bool:
         """Return whether NumPy may write these values: not a traced one, nor any in a trace inside of the owner's."""
+        if self.frozen is not None:
+            raise self.frozen
         builder = active()
         is_inner = builder is not self.owner and self.owner in active_builders()
         return not is_inner and not any(map(is_involved, values))

@@ -9,6 +9,7 @@ Methods of arrays are among these functions: an array of NumPy takes traced oper
 
 import builtins
 import cmath
+import copy
 import functools
 import math
 import sys
@@ -42,11 +43,14 @@ _BUILTINS: dict[str, Function] = {
     "round": python_numbers.rounded,
     "sum": python_numbers.total,
 }
-_CALLING: dict[Any, Function] = {  # what calls its first argument
+_CALLING: dict[Any, Function] = {  # what calls its first argument, or methods of it
+    copy.copy: lambda x: _new_array(x, copy.copy(x)),
+    copy.deepcopy: lambda x, *memo: _new_array(x, copy.deepcopy(x, *memo)),
     filter: lambda function, *args: filter(meaning(function), *args),
     functools.reduce: lambda function, *args: functools.reduce(meaning(function), *args),
     map: lambda function, *args: map(meaning(function), *args),
 }
+
 _ROWS: dict[int, tuple[Any, Function]] = {}  # by the id of a function: the function itself, and what stands for it
 
 
@@ -94,6 +98,11 @@ def _makes_arrays(function: Function) -> Function:
 _OF_ARRAYS = (np.ndarray, tuple, list)
 
 
+def _new_array(original: Any, copied: Any) -> Any:
+    """Return a copy, which can be written to if it is an array or has arrays."""
+    return wrapped(copied, (original,)) if type(copied) in _OF_ARRAYS else copied
+
+
 # -- what stands for a function ------------------------------------------------------------------------------------
 
 
@@ -121,7 +130,7 @@ def _in_table(module: types.ModuleType, table: dict[str, Function]) -> Callable[
         if getattr(module, name, None) is not function:
             return function
         ours = table.get(name)
-        stands = function if ours is None else _for_traced(function, ours)
+        stands: Any = function if ours is None else _for_traced(function, ours)
         return _remembered(function, _CALLING.get(function, stands))
 
     return find
@@ -248,6 +257,7 @@ _BY_TYPE: dict[type, Callable[[Any], Any]] = {
 }
 _BY_MODULE: dict[Any, Callable[[Any], Any] | None] = {}  # by the name of a module that was met
 _BY_PACKAGE: dict[str, Callable[[Any], Any]] = {
+    "copy": _in_table(copy, {}),
     "_functools": _in_table(functools, {}),
     "builtins": _in_table(builtins, _BUILTINS),
     "math": _in_table(math, mathematics.MATH),

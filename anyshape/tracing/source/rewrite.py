@@ -52,6 +52,7 @@ class _Rewriter(ast.NodeTransformer):
         self._globals, self._nonlocals, self._bound_inside = _outside(function)
         first = [*function.args.posonlyargs, *function.args.args][:1]
         self._first = first[0].arg if first else None
+        self._own = bound(function.body) | {n.arg for n in ast.walk(function.args) if isinstance(n, ast.arg)}
 
     def function(self) -> ast.FunctionDef:
         """Return the function, rewritten."""
@@ -212,6 +213,14 @@ class _Rewriter(ast.NodeTransformer):
     @staticmethod
     def _checked(node: ast.Name) -> ast.Call:
         return runtime("bound", thunk(ast.copy_location(load(node.id), node)), ast.Constant(node.id))
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        """Let the object of an attribute say what its properties are; a name from outside is mostly a module."""
+        is_outside = isinstance(node.value, ast.Name) and node.value.id not in self._own
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load) and not is_outside:
+            node.value = ast.copy_location(runtime("of", node.value), node.value)
+        return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         was_unbound = id(node) in self._unbound

@@ -11,6 +11,7 @@ import itertools
 import operator
 import sys
 import types
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,6 +21,7 @@ import numpy as np
 from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.ir.tracebacks import raised_at
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.prover.user_stack import is_user_file
 from anyshape.numpy.operands.concrete import ConcreteArray
 from anyshape.ops import elementwise as ew
 from anyshape.support.true_types import has_type
@@ -108,7 +110,7 @@ def call(function: Any) -> Any:
             return read
     elif kind in _OF_C:
         return _of_c(session, function)
-    elif kind is type:
+    elif issubclass(kind, type):
         return _of_class(session, function)
     elif (read := reading.as_read(function)) is not function:
         return read
@@ -124,8 +126,6 @@ def _of_c(session: Session, function: Any) -> Any:
     own = _BUILTINS.get(function) if type(function) is _OF_C[0] else None
     if own is not None:
         return own
-    elif (read := reading.as_read(function)) is not function:
-        return read
     return with_arrays(meaning(function), function) if takes_lists(function) else meaning(function)
 
 
@@ -135,8 +135,15 @@ def _of_class(session: Session, kind: type) -> Any:
         return own
     if kind is type:
         return _class_of
-    is_own = session.frames and not issubclass(kind, BaseException)
+    if issubclass(kind, BaseException) or type(kind).__call__ is not type.__call__:
+        return meaning(kind)
+    is_own = session.frames or _is_read(kind.__init__)
     return functools.partial(_instance, kind) if is_own else meaning(kind)
+
+
+def _is_read(function: Any) -> bool:
+    """Return whether a trace runs something else in place of a function."""
+    return type(function) is types.FunctionType and reading.as_read(function) is not function
 
 
 _CLASS = operator.attrgetter("__class__")  # which values of a trace answer with the class that they stand for
@@ -157,6 +164,42 @@ def _compared_by(function: Any) -> Any:
         return result if known else getattr(operator, function.__name__.strip("_"))(function.__self__, *others)
 
     return compare_or_ask
+
+
+_PROPERTIES: weakref.WeakKeyDictionary[type, dict[str, property]] = weakref.WeakKeyDictionary()
+
+
+def of(x: Any) -> Any:
+    """Return an object whose attribute is loaded: one whose properties are read, if it has any."""
+    kind = type(x)
+    known = _PROPERTIES.get(kind)
+    if known is None:
+        known = _PROPERTIES[kind] = _properties(kind)
+    return _Owner(x, known) if known and _session() is not None else x
+
+
+def _properties(kind: type) -> dict[str, property]:
+    """Return the properties of a class that are functions of users."""
+    members = {name: value for base in reversed(kind.__mro__) for name, value in vars(base).items()}
+    return {n: p for n, p in members.items() if type(p) is property and _is_users(p.fget)}
+
+
+def _is_users(function: Any) -> bool:
+    return type(function) is types.FunctionType and is_user_file(function.__code__.co_filename, function.__globals__)
+
+
+class _Owner:
+    """Object whose properties are run as they are read."""
+
+    __slots__ = ("_owned", "_properties")
+
+    def __init__(self, owned: Any, properties: dict[str, property]) -> None:
+        self._owned, self._properties = owned, properties
+
+    def __getattribute__(self, name: str) -> Any:
+        owned = object.__getattribute__(self, "_owned")
+        own = object.__getattribute__(self, "_properties").get(name)
+        return getattr(owned, name) if own is None else reading.as_read(own.fget)(owned)
 
 
 def _instance(kind: Any, *args: Any, **kwargs: Any) -> Any:

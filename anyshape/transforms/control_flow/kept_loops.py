@@ -35,7 +35,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
 from anyshape.tracing.source.read import NotKept, Session
 from anyshape.tracing.trace import active_builder, as_value, kind_of, standing_for
-from anyshape.transforms.control_flow.iterables import Items
+from anyshape.transforms.control_flow.iterables import Items, is_open
 from anyshape.transforms.control_flow.kept_choices import (
     UNSET,
     Cells,
@@ -132,13 +132,14 @@ class KeptLoop:
         self.alone = {name: is_alone(session, self.cells[name]) for name in facts.bound}
         self.start: dict[str, Any] = {name: get(self.cells[name]) for name in facts.bound}
         self.fixed: dict[str, Any] = {}
+        self.staying: set[str] = set()  # names in `fixed` that become carries if an iteration binds them anew
         self.is_complete = True  # whether all variables have a type
         self.aliases: list[memory.Memory] = []
-        self.has_doubled = False
+        self.tied: set[str] = set()  # variables whose arrays may have another name after an iteration
         self.overwritten: list[memory.Memory] = []  # of arrays before the loop, by iterations
-        self.is_counted = True  # by items; others go on until a condition fails
+        self.may_be_apart = True  # the first iteration, if there surely is one
         self.length: Any = None
-        self.written = False
+        self.written: set[str] = set()  # variables whose arrays iterations write to
         self.lists = self._lists()
         self.growing: dict[str, Growing] = {}
         self.trees = self._trees()
@@ -159,8 +160,9 @@ class KeptLoop:
                     carries[name] = Maybe(self._placeholder(name), full((), False, bool))
             elif isinstance(value, Maybe):
                 carries[name] = value
-            elif self._is_written_alone(name, value):
+            elif name not in self.learned.rebound and self._may_stay(name, value):
                 self.fixed[name] = value
+                self.staying.add(name)
             elif self._is_tree(value) and not (name in self.members and type(value) in (list, dict)):
                 carries[name] = value
             else:
@@ -192,9 +194,12 @@ class KeptLoop:
         values = {name: get(self.cells[name]) for name in names if self._is_own(name)}
         return {name: value for name, value in values.items() if self._is_tree(value)}
 
-    def _is_written_alone(self, name: str, value: Any) -> bool:
+    def _may_stay(self, name: str, value: Any) -> bool:
+        """Return whether iterations may only write to an array, or leave a member as it is, as a setting."""
         is_array = getattr(value, "is_array", False) or has_type(value, ConcreteArray)
-        return bool(is_array) and name in self.facts.in_place and name not in self.learned.rebound
+        if name in self.members:
+            return bool(is_array) or type(value) in (bool, int, float)
+        return bool(is_array) and name in self.facts.in_place
 
     @staticmethod
     def _is_tree(value: Any) -> bool:
@@ -202,7 +207,7 @@ class KeptLoop:
         if isinstance(value, SymbolicSize):
             return True
         leaves = pytrees.flatten(value)[0]
-        return bool(leaves) and all(map(pytrees.is_array, leaves))
+        return bool(leaves) and all(pytrees.is_array(x) and not getattr(x, "dtype", _BOOL).hasobject for x in leaves)
 
     def _placeholder(self, name: str) -> Any:
         tree, metas = self.learned.types[name]
@@ -215,8 +220,7 @@ class KeptLoop:
         for name in {*self.facts.bound, *carries}:  # a member keeps its place in its object
             if not name.startswith(_ROWS):
                 put(self.cells[name], carries[name] if name in carries else self.fixed.get(name, UNSET))
-        arrays = _arrays(carries)
-        values = [x.value for x in arrays]
+        arrays = [(name, x, x.value) for name, x in _named(carries)]
         frame = Frame(self.code, [self.cells[name] for name in self.facts.bound], self)
         frame.made = {id(v): v for v in _containers(carries)}
         outer, self.session.members = self.session.members, {**self.session.members, **self.members}
@@ -235,7 +239,7 @@ class KeptLoop:
         after = {name: self._after(name, carries[name]) for name in carries}
         self._check_fixed()
         self._learn_types(carries)
-        self._check_aliases(arrays, values, after)
+        self._check_aliases(arrays, after)
         return after
 
     def _let_lists_grow(self, carries: Mapping[str, Any], k: Any) -> None:
@@ -251,7 +255,7 @@ class KeptLoop:
     def _learn_growth(self) -> None:
         """Learn how many items an iteration appends, and of what type, of lists that it reads."""
         for name, growing in self.growing.items():
-            may_end = not self.is_counted or self.facts.stops != ()  # before all items
+            may_end = self.length is None or self.facts.stops != ()  # at any time, or before all items
             is_counted = growing.is_conditional or (bool(growing.new) and may_end)
             if growing.rows is None and (growing.is_read or is_counted):
                 if not growing.new:
@@ -332,7 +336,7 @@ class KeptLoop:
             now = get(self.cells[name])
             if fixed(now, value):
                 continue
-            if self._is_written_alone(name, value):
+            if name in self.staying:
                 self.learned.rebound.add(name)
                 self.is_complete = False
             else:
@@ -349,7 +353,7 @@ class KeptLoop:
     def apart(self, why: str) -> NotKept:
         """Return the signal to run the first iteration apart, the one to unroll the loop if that is done."""
         is_last = self.code in self.session.apart or any(f.code is not self.code for f in self.session.frames)
-        return NotKept(self.code, why, apart=not is_last and self.is_counted)
+        return NotKept(self.code, why, apart=not is_last and self.may_be_apart)
 
     def _learn_types(self, carries: dict[str, Any]) -> None:
         """Learn the types of variables that an iteration binds first."""
@@ -369,17 +373,18 @@ class KeptLoop:
             self.learned.types[name] = tree, [(x.meta, kind_of(x)) for x in values]
             self.is_complete = False
 
-    def _check_aliases(self, arrays: list[Any], values: list[Any], after: dict[str, Any]) -> None:
+    def _check_aliases(self, arrays: Sequence[tuple[str, Any, Any]], after: dict[str, Any]) -> None:
         """Raise where arrays that an iteration writes to may have other names, which would not see it."""
-        writes_to_carries = any(map(_is_written, arrays, values))
-        self.written = self.written or writes_to_carries
-        ends, starts = _arrays(after), _arrays({name: self.start.get(name) for name in after})
-        outside, writes = shared_outside(ends), active_builder().writes or {}
-        self.aliases, self.has_doubled = outside, _has_doubled(ends)
-        if writes_to_carries and (self.has_doubled or _has_doubled(starts)):
+        ends, starts = _named(after), _named({name: self.start.get(name) for name in after})
+        self.written |= (written := _written(arrays, ends))
+        doubled = _doubled(ends)
+        if written & (doubled | _doubled(starts)):
             raise self._refused("two names stand for one array that an iteration writes to")
-        if any(m in writes or writes_to_carries for m in outside):
+        outside = [(name, m) for name, x in ends for m in shared_outside([x])]
+        writes = active_builder().writes or {}
+        if any(m in writes or name in written for name, m in outside):
             raise self._refused("a name stands for an array around it, which an iteration writes to")
+        self.aliases, self.tied = [m for _, m in outside], doubled | {name for name, _ in outside}
 
     # -- memory
 
@@ -390,12 +395,11 @@ class KeptLoop:
         taking_part = [*carries.init, *[m.current for m in carries.memories], *captured]
         if (length is None or has_type(length, int)) and not any(map(_is_open_value, taking_part)):
             raise self._refused("no traced value takes part")
-        if self.written:
-            self._check_starts(carries.init, [x.value for x in captured])
+        self._check_starts([x.value for x in captured])
 
-    def _check_starts(self, starts: Sequence[Any], captured: Sequence[Any]) -> None:
+    def _check_starts(self, captured: Sequence[Any]) -> None:
         """Raise where an iteration writes to arrays that have other names before the loop."""
-        for x in starts:
+        for _, x in _leaves({name: self.carries[name] for name in self.written if not name.startswith(_ROWS)}):
             if has_type(x, np.ndarray) and not isinstance(x, Traced) and x.ndim:
                 raise self._refused("an iteration writes to an array that the program does not hold")
             if not getattr(x, "is_array", False):
@@ -432,22 +436,27 @@ class KeptLoop:
             m.set(m.current)
         for name in self.facts.bound:
             put(self.cells[name], results.get(name, self.fixed.get(name, UNSET)))
-        self._freeze(_arrays(results), length)
+        self._freeze(results, length)
 
-    def _freeze(self, arrays: list[Any], length: Any) -> None:
+    def _freeze(self, results: Mapping[str, Any], length: Any) -> None:
         """Refuse writes to arrays that may have two names after the loop."""
-        shared = _arrays({name: x for name, x in self.start.items() if not self.alone[name]})
-        if shared and not (has_type(length, int) and length > 0):  # without iterations, these are the results
-            self.aliases += map(memory.memory_of, shared)
-        if (self.aliases or self.has_doubled) and arrays:
+        shared = _named({name: x for name, x in self.start.items() if not self.alone[name]})
+        if not (has_type(length, int) and length > 0):  # without iterations, these are the results
+            self.aliases += [memory.memory_of(x) for _, x in shared]
+            self.tied |= {name for name, _ in shared}
+        if arrays := [x for name, x in _named(results) if name in self.tied]:
             signal = self._refused("an array has two names after the loop, and is written to later")
             for m in (*self.aliases, *map(memory.memory_of, arrays)):
                 m.frozen = signal
 
 
-def _arrays(tree: Mapping[str, Any]) -> list[Any]:
-    """Return the arrays of variables, which may be written to."""
-    return [x for x in pytrees.flatten(dict(tree))[0] if getattr(x, "is_array", False)]
+def _named(tree: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the arrays of variables, which may be written to, with the names of the variables."""
+    return [(name, x) for name, x in _leaves(tree) if getattr(x, "is_array", False)]
+
+
+def _leaves(tree: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [(name, x) for name, value in tree.items() for x in pytrees.flatten(value)[0]]
 
 
 def _is_written(x: Any, value: Any) -> bool:
@@ -455,9 +464,22 @@ def _is_written(x: Any, value: Any) -> bool:
     return x.memory is not None and x.memory.current.value is not value
 
 
-def _has_doubled(arrays: Sequence[Any]) -> bool:
-    """Return whether two of some arrays have one memory."""
-    return any(x is y or memory.shares(x, y) for i, x in enumerate(arrays) for y in arrays[:i])
+def _doubled(arrays: Sequence[tuple[str, Any]]) -> set[str]:
+    """Return the names of arrays that have one memory with another one."""
+    pairs = [(a, b) for i, (a, x) in enumerate(arrays) for b, y in arrays[:i] if _is_one(x, y)]
+    return {name for pair in pairs for name in pair}
+
+
+def _written(arrays: Sequence[tuple[str, Any, Any]], ends: Sequence[tuple[str, Any]]) -> set[str]:
+    """Return the names of arrays that iterations write to: with the values that they had, and those at the end."""
+    written = {name for name, x, value in arrays if _is_written(x, value)}
+    while more := {a for a, x, _ in arrays for b, y in ends if b in written and _is_one(x, y)} - written:
+        written |= more  # a later iteration writes to them by the names that they have after this one
+    return written
+
+
+def _is_one(x: Any, y: Any) -> bool:
+    return x is y or memory.shares(x, y)
 
 
 def _is_open_value(x: Any) -> bool:
@@ -465,6 +487,7 @@ def _is_open_value(x: Any) -> bool:
     return isinstance(x, SymbolicSize) or (isinstance(x, Traced) and x.builder.roots.get(x.value) != "constant")
 
 
+_BOOL = np.dtype(bool)
 _ROWS = "[] "  # begins the names of arrays of items
 
 
@@ -519,8 +542,8 @@ class _Carries(CarryLoop):
     def _predicted(loop: KeptLoop) -> list[memory.Memory]:
         """Return the memory that iterations are known to write to."""
         held = {id(x) for x in loop.carries.values()}
-        named = _arrays({name: get(loop.cells[name]) for name in loop.facts.written if name in loop.cells})
-        memories = [memory.memory_of(x) for x in named if isinstance(x, Traced) and id(x) not in held]
+        named = _named({name: get(loop.cells[name]) for name in loop.facts.written if name in loop.cells})
+        memories = [memory.memory_of(x) for _, x in named if isinstance(x, Traced) and id(x) not in held]
         return [*dict.fromkeys(m for m in (*memories, *loop.learned.memories) if memory.may_be_written(m))]
 
 
@@ -533,12 +556,21 @@ def kept_for(session: Session, items: Items, body: Callable[..., None], facts: F
     if body.__code__ in session.apart:
         if not items.length > 0:
             return
-        body(items.item(0))
+        first_apart(session, lambda: body(items.item(0)))
         cells = cells_of(body)
         if facts.stops and any(get(cells[name]) is True for name in facts.stops):
             return
         items = items.rest()
     _keep(session, lambda: KeptLoop(session, body, facts), lambda loop: emit(loop, items))
+
+
+def first_apart(session: Session, run: Callable[[], None]) -> None:
+    """Run the first iteration of a loop before it, with the choices that it has in the loop."""
+    was, session.choosing = session.choosing, True
+    try:
+        run()
+    finally:
+        session.choosing = was
 
 
 def kept_while(
@@ -555,8 +587,14 @@ def kept_while(
 
     def make() -> KeptLoop:
         loop = KeptLoop(session, body, facts, cells)
-        loop.is_counted = False
+        loop.may_be_apart = not is_open(going)
         return loop
+
+    if body.__code__ in session.apart and not is_open(going):
+        first_apart(session, body)
+        going = test()
+        if not is_open(going) and not going:
+            return
 
     _keep(session, make, lambda loop: _while(loop, going, run))
 

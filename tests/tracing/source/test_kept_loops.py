@@ -6,6 +6,7 @@ import pytest
 import anyshape
 from anyshape import config, grad, jit, vmap
 from anyshape.errors import ArgumentError, SizeMismatchError
+from tests.tracing.source import object_programs  # noqa: F401  # which adds to the table
 from tests.tracing.source.loop_programs import PROGRAMS
 
 VECTORS = ([1.0, 2.0, 3.0, 4.0, 5.0, 0.5, 7.0], [], [3.0], [1.0, 2.0], [2.0, 9.0])
@@ -18,6 +19,7 @@ AS_WRITTEN = {
     "while_app": "known at its end", "while_halved": "known at its end", "pluseq": "members", "concat_list": "carry",
     "new_attr": "members", "dict_new": "members", "history": "members", "str_attr": "", "alias_attr_array": "two names",
     "alias_attr_array2": "another name", "nested_attr": "", "nested_attr2": "",
+    "written_argument": "", "rebound_after_writes": "", "written_next_time": "",
     "rebind_in_if": "a name stands for", "maxl": "", "rec": "", "rec2": "", "filled": "",
 }  # fmt: skip
 
