@@ -12,6 +12,7 @@ from anyshape.support.lazy_dataclass import NamedTuple
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 Names = set[str]
+GROWING = {"append", "extend", "pop"}  # methods of lists
 
 
 class Live(NamedTuple):
@@ -80,10 +81,17 @@ def written(nodes: Sequence[ast.AST]) -> Names:
 
 
 def grown(nodes: Sequence[ast.AST]) -> Names:
-    """Return the names of lists that statements append to."""
-    calls = [n.func for s in nodes for n in ast.walk(s) if isinstance(n, ast.Call)]
-    owners = [f.value for f in calls if isinstance(f, ast.Attribute) and f.attr in ("append", "extend")]
-    return {owner.id for owner in owners if isinstance(owner, ast.Name)}
+    """Return the names of lists that statements append to, if they are lists."""
+    names: Names = set()
+    for node in (n for s in nodes for n in ast.walk(s)):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr in GROWING:
+                names.add(name)
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add()):
+                names.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=other), op=ast.Add())):
+                names |= {name} & {other}
+    return names
 
 
 def captured(function: ast.AST) -> Names:

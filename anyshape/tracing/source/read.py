@@ -95,6 +95,7 @@ class Session:
     - `unrolled`: iterations of the nest of loops that is being unrolled.
     - `holders`: values that loops and choices hold beside the variables that they are of.
     - `members`: attributes and items of objects that loops carry, by names of their own.
+    - `lists`: lists of rows that exist now, which bodies and branches may append to.
     - `in_program`: numbers of iterations of loops that became part of the program, which may be sizes.
     """
 
@@ -106,6 +107,7 @@ class Session:
         self.holders: list[dict[str, Any]] = []
         self.members: dict[str, Any] = {}
         self.in_program: list[Any] = []
+        self.lists: list[Any] = []
 
     def may_be_unrolled(self) -> bool:
         """Return whether loops were kept, and these have few iterations: a trace may run them as they are written."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anyshape.tracing.source.jumps import UnreadableError, assigned, load, own_nodes, runtime, thunk, without_jumps
-from anyshape.tracing.source.name_flow import Live, Liveness, Unbound, bound, grown, rebound, written
+from anyshape.tracing.source.name_flow import GROWING, Live, Liveness, Unbound, bound, grown, rebound, written
 from anyshape.tracing.source.texts import as_call, is_runtime, stated, waiting
 
 _ALL_NAMES = {"locals", "vars", "dir", "eval", "exec"}  # they see variables that moved into functions inside
@@ -226,7 +226,7 @@ class _Rewriter(ast.NodeTransformer):
         was_unbound = id(node) in self._unbound
         node.value = self.visit(node.value)
         if not isinstance(node.target, ast.Name):
-            node.target = self._target(node.target)
+            node.target = self._target(node.target, "augmented")
         else:
             name = load(node.target.id)
             value = self._checked(ast.copy_location(name, node)) if was_unbound else runtime("changed", name)
@@ -243,13 +243,13 @@ class _Rewriter(ast.NodeTransformer):
         node.targets = [self._target(t) for t in node.targets]
         return node
 
-    def _target(self, target: Any) -> Any:
+    def _target(self, target: Any, asks: str = "changed") -> Any:
         """Return a target whose object says whether a loop that is kept may change it."""
         if isinstance(target, (ast.Subscript, ast.Attribute)):
             target.value = self.visit(target.value)
             if isinstance(target, ast.Subscript):
                 target.slice = self.visit(target.slice)
-            target.value = ast.copy_location(runtime("changed", target.value), target.value)
+            target.value = ast.copy_location(runtime(asks, target.value), target.value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             target.elts = [self._target(t) for t in target.elts]
         elif isinstance(target, ast.Starred):
@@ -270,6 +270,8 @@ class _Rewriter(ast.NodeTransformer):
             return self._super(node)
         if name in _LISTED and node.args and isinstance(of := node.args[0], ast.GeneratorExp):
             node.args[0] = ast.copy_location(ast.ListComp(of.elt, of.generators), of)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
+            node.func.value = self._member(node.func.value)
         if name == "print":
             node.args = [waiting(x, "print") for x in node.args]
         is_ours = is_runtime(node)
@@ -277,6 +279,15 @@ class _Rewriter(ast.NodeTransformer):
         if not is_ours:
             node.func = ast.copy_location(runtime("call", node.func), node.func)
         return node
+
+    @staticmethod
+    def _member(owner: ast.expr) -> ast.expr:
+        """Return a member of an object that a statement changes, so that the run-time part knows the object too."""
+        if not isinstance(owner, (ast.Attribute, ast.Subscript)) or _binds(owner):
+            return owner
+        base, owner.value = owner.value, load("__kept_owner__")
+        read = ast.Lambda(ast.arguments([], [ast.arg("__kept_owner__")], None, [], [], None, []), owner)
+        return ast.copy_location(runtime("member", base, read), owner)
 
     def _super(self, node: ast.Call) -> ast.Call:
         """Return `super()` with what it means in the function itself, for functions inside."""

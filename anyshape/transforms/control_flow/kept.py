@@ -31,8 +31,17 @@ from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.meanings import meaning
 from anyshape.tracing.source.read import Session
 from anyshape.transforms.control_flow.iterables import ITERATIONS, items_of
-from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, holder_of, raise_of, refuse
-from anyshape.transforms.control_flow.kept_lists import Growing, KeptList, takes_lists, with_arrays
+from anyshape.transforms.control_flow.kept_choices import (
+    Choice,
+    Maybe,
+    cells_of,
+    get,
+    holder_of,
+    keys_of,
+    raise_of,
+    refuse,
+)
+from anyshape.transforms.control_flow.kept_lists import KeptList, takes_lists, with_arrays
 from anyshape.transforms.control_flow.kept_lists import released as released  # of the result of a trace
 from anyshape.transforms.control_flow.kept_loops import (
     NO_FACTS,
@@ -151,7 +160,7 @@ _CLASS = operator.attrgetter("__class__")  # which values of a trace answer with
 
 def _class_of(x: Any, *others: Any, **options: Any) -> Any:
     """Return `type(x)`: arrays that hold numbers, and lists, are of the classes that they stand for."""
-    is_ours = not (others or options) and has_type(x, (ConcreteArray, KeptList, Growing))
+    is_ours = not (others or options) and has_type(x, (ConcreteArray, KeptList))
     return _CLASS(x) if is_ours else type(x, *others, **options)
 
 
@@ -217,7 +226,7 @@ _OF_C = (types.BuiltinFunctionType, type([].__len__))
 
 
 def _length(x: Any) -> Any:
-    return x.length if type(x) in (KeptList, Growing) else meaning(len)(x)
+    return x.length if type(x) is KeptList else meaning(len)(x)
 
 
 def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False) -> None:
@@ -237,15 +246,35 @@ def _check_pure(session: Session, function: Any) -> None:
         raise refuse(session, None, f"it calls {function.__name__}")
 
 
+def member(owner: Any, read: Callable[[Any], Any]) -> Any:
+    """Return a member of an object which a method may change, as `self.history` for `self.history.append(x)`."""
+    x, session = read(owner), _in_frame()
+    if session is None or type(x) is not list or (holder := holder_of(owner)) is None:
+        return x
+    inside = _frames_around(session, x)
+    keys = [key for key in keys_of(holder) if holder[key] is x]
+    if inside and inside[-1].loop is not None and keys:
+        for frame in inside:
+            if frame.loop is not None:
+                frame.loop.learn_place(holder, keys[0])
+        raise MembersFoundError
+    return x
+
+
+def _frames_around(session: Session, x: Any) -> list[Any]:
+    """Return the bodies and branches, the innermost first, that an object is made outside of."""
+    return list(itertools.takewhile(lambda frame: id(x) not in frame.made, reversed(session.frames)))
+
+
 def changed(x: Any) -> Any:
     """Return an object that a statement changes; raise where a loop that is kept may not change it."""
     session = _in_frame()
-    if session is None or isinstance(x, (Traced, ConcreteArray)) or type(x) is Growing:
+    if session is None or isinstance(x, (Traced, ConcreteArray)) or type(x) is KeptList:
         return x
     if _is_value(x) or id(x) in session.frames[-1].made:
         return x
     holder, is_new = holder_of(x), False
-    inside = list(itertools.takewhile(lambda frame: id(x) not in frame.made, reversed(session.frames)))
+    inside = _frames_around(session, x)
     if holder is None or inside[-1].loop is None:
         raise refuse(session, None, f"it changes an object of type {type(x).__name__}, which is made outside of it")
     for frame in inside:
@@ -253,6 +282,35 @@ def changed(x: Any) -> Any:
     if is_new:
         raise MembersFoundError
     return x
+
+
+class _Augmented:
+    """Object that a statement as `x.history += [v]` changes a member of, which may itself change in place."""
+
+    def __init__(self, owner: Any) -> None:
+        object.__setattr__(self, "_owner", owner)
+
+    def _member(self, x: Any) -> Any:
+        x = member(self._owner, lambda owner: x)
+        return changed(x) if has_type(x, _CHANGEABLE) else x
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._member(self._owner[key])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._owner[key] = value
+
+    def __getattr__(self, name: str) -> Any:
+        return self._member(getattr(self._owner, name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._owner.__setattr__(name, value)  # with what the class does there
+
+
+def augmented(x: Any) -> Any:
+    """Return an object whose member a statement changes in place or binds."""
+    x = changed(x)
+    return x if _in_frame() is None or isinstance(x, (Traced, ConcreteArray, KeptList)) else _Augmented(x)
 
 
 def _is_value(x: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.ir.graph import raises
 from anyshape.graph.prover.constraints import PREDICATE, Condition
-from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.numpy.operands import memory
 from anyshape.numpy.operands.promotion import cast_operand, is_weak
@@ -30,6 +30,7 @@ from anyshape.tracing.raised import Raise, RaisedBefore, Stated, UndescribableEr
 from anyshape.tracing.source.read import NotKept, Session
 from anyshape.tracing.trace import active_builder, as_value, is_stated, kind_of, standing_for
 from anyshape.transforms.control_flow.conditionals import _predicate
+from anyshape.transforms.control_flow.kept_lists import KeptList, Level, Piece
 from anyshape.transforms.control_flow.loop_tracing import like_returned, promoted_type
 
 Cell: TypeAlias = "types.CellType | Member"
@@ -184,6 +185,9 @@ class Choice:
         self.errors: list[Raise | RaisedBefore | None] = []
         self.is_inside: list[bool] = []  # for each branch, whether it raises by nodes of its own
         self.merged: dict[str, Any] = {}
+        self.lists: list[KeptList] = [*session.lists]
+        self.tails: list[list[Tail | None]] = []  # what each branch appends to the lists, None where it raises
+        self.grown: dict[str, tuple[KeptList, bool]] = {}  # lists to which branches append, and whether items
 
     def run(self, test: Any, flag: str = "") -> Any:
         """Emit the conditional, leave what it gives in the variables, and return the result of the branches.
@@ -238,6 +242,8 @@ class Choice:
                 result, error = self._result_of(function)
                 is_whole = error is None
                 ends = self._ends(result) if is_whole else dict.fromkeys((*self.later, "return"), ENDED)
+                pairs = zip(self.lists, self.levels, strict=True)
+                self.tails.append([self._tail(*pair) if is_whole else None for pair in pairs])
             self._note_error(error)
             self.ends.append(ends)
             self.writes.append(writes if is_whole else {})
@@ -249,6 +255,8 @@ class Choice:
         """Return the result of a branch, and the exception that it raises by a line of the user."""
         frame = Frame(self.code, self.cells.values())
         self.session.frames.append(frame)
+        for growing in self.lists:
+            growing.levels.append(growing.levels[-1].of_branch())
         try:
             return function() if function is not None else None, None
         except SystemExit as left:
@@ -259,6 +267,8 @@ class Choice:
             return None, raised
         finally:
             self.session.frames.remove(frame)
+            del self.session.lists[len(self.lists) :]
+            self.levels = [growing.levels.pop() for growing in self.lists]
 
     def _ends(self, result: Any) -> dict[str, Any]:
         """Return what a branch leaves in variables, and its result."""
@@ -302,6 +312,8 @@ class Choice:
             return results
         for name in (*self.later, "return"):
             self._merge(name, [ends[name] for ends in self.ends], results)
+        for i, tails in enumerate(zip(*self.tails, strict=True)):
+            self._merge_tails(i, tails, results)
         memories = self.memories
         for xs, writes in zip(results, self.writes, strict=True):
             xs += [writes.get(m, m.current) for m in memories]
@@ -320,6 +332,33 @@ class Choice:
         kinds = [self._merge_leaf(name, k, ends, have, results) for k in range(len(first.values))]
         flag = self._merge_flags(name, ends, results)
         self.merged[name] = lambda outputs: self._read(have, kinds, outputs[start:], flag and outputs[flag])
+
+    def _tail(self, growing: KeptList, level: Level) -> Tail:
+        """Return what a branch appended to a list."""
+        if level.holds:
+            return Tail(None if level.rows is not growing.levels[-1].rows else 0, UNSET, self._end(level.rows))
+        if not level.new:
+            return Tail(0, UNSET, None)
+        are_items = all(p.is_item for p in level.new)
+        items = self._end([p.value for p in level.new]) if are_items else UNSET
+        return Tail(len(level.new) if are_items else None, items, self._end(growing.together(level.new)))
+
+    def _merge_tails(self, i: int, tails: Sequence[Tail | None], results: list[list[Any]]) -> None:
+        """Add what the branches append to a list to the results: so many items in each, or rows."""
+        have = [tail for tail in tails if tail is not None]
+        if (some := next((tail for tail in have if tail.number != 0), None)) is None:
+            return
+        name, are_items = f"[] {i}", some.number is not None and {tail.number for tail in have} == {some.number}
+        none = UNSET if are_items else self._without_rows(some.rows)
+        end = lambda tail: ENDED if tail is None else tail.items if are_items else tail.rows or none
+        self._merge(name, [*map(end, tails)], results)
+        self.grown[name] = self.lists[i], are_items
+
+    def _without_rows(self, end: _End) -> _End:
+        """Return an end like one of rows, without any."""
+        metas = [TensorMeta(x.meta.dtype, (Exact(0), *x.meta.extents[1:])) for _, x in end.values]
+        zeros = [(None, zeros_like(self.session, meta, None, "[]", self.code)) for meta in metas]
+        return end._replace(value=None, values=zeros, memories=[])
 
     def _merge_flags(self, name: str, ends: Sequence[Any], results: list[list[Any]]) -> int | None:
         """Add whether a variable has a value to the results, unless it has one in any case; return its position."""
@@ -382,6 +421,13 @@ class Choice:
         """Leave merged values in the variables."""
         values = {name: read(outputs) for name, read in self.merged.items()}
         result = values.pop("return")
+        for name, (growing, are_items) in self.grown.items():
+            value = values.pop(name)
+            if growing.levels[-1].is_whole:
+                growing.replace(value)
+                continue
+            for part in value if are_items else [value]:
+                growing.add(Piece(part, is_item=are_items))
         for name, value in values.items():
             put(self.cells[name], value)
         for name in self.cells.keys() - {*self.later}:
@@ -402,6 +448,14 @@ class Choice:
 def _are_same(ends: Sequence[_End]) -> bool:
     """Return whether all branches leave one value."""
     return all(fixed(e.value, ends[0].value) and fixed(e.flag, ends[0].flag) for e in ends[1:])
+
+
+class Tail(NamedTuple):
+    """Items that a branch appends to a list: their number, None if rows of several are among them, values, and rows."""
+
+    number: int | None
+    items: Any
+    rows: Any
 
 
 class _End(NamedTuple):
@@ -425,7 +479,7 @@ class _End(NamedTuple):
 
 
 def _shown(name: str) -> str:
-    return "the result" if name in ("return", "__kept_value__") else name
+    return "the result" if name in ("return", "__kept_value__") else "a list" if name.startswith("[]") else name
 
 
 def _flag(end: Any) -> Any:

@@ -1,55 +1,107 @@
-"""Lists that loops of a program append to: their items are the rows of an array.
+"""Lists of code that is read, while loops of the program append to them: their items are the rows of an array.
 
-In the body of a loop such a list notes what an iteration appends. Behind the loop it answers as a list does. What it
-has no answer for makes the loop run as it is written, where the list is one of Python.
+Such a list is one object for the whole trace, so all names of it see what is appended. It has a level for the function,
+and one for each body and branch that is being traced. What it has no answer for makes the loop run as it is written,
+where the list is one of Python.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
-import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from anyshape.graph.ir.builder import Traced
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta
+from anyshape.graph.sizes import expr
 from anyshape.numpy.operands.memory import memory_of
 from anyshape.numpy.operands.promotion import dtype_of
 from anyshape.numpy.serve import FUNCTIONS
+from anyshape.numpy.sizes.size_operands import as_size
+from anyshape.ops import elementwise as ew
 from anyshape.ops.control import check, name_sizes
+from anyshape.ops.dynamic import size_from_count
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import flatten, is_array, unflatten
+from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.read import NotKept
-from anyshape.tracing.trace import as_value
+from anyshape.tracing.trace import active_builder, as_value
 from anyshape.transforms.control_flow.iterables import Items, is_open
-
-_OWN_REFERENCES = 3  # to a container: of its variable, and of the two calls that count them
 
 
 def _unanswered(name: str) -> Callable[..., Any]:
-    def refused(self: Any, *args: Any) -> NoReturn:
-        raise NotKept(self.code, f"a list that it appends to is asked for {name}")
+    def refused(self: KeptList, *args: Any) -> NoReturn:
+        raise self.refused(f"a list that it appends to is asked for {name}")
 
     return refused
 
 
-class _List:
-    """List of a loop that is kept; `code` is that of the body."""
+class Piece(NamedTuple):
+    """Item that is appended, or rows of several: a tree of arrays."""
 
-    code: types.CodeType
+    value: Any
+    is_item: bool
+
+    @property
+    def rows(self) -> Any:
+        """Return the rows of the piece."""
+        return map_tree(lambda x: as_value(x)[None], self.value) if self.is_item else self.value
+
+
+class Level:
+    """Function, body of a loop or branch that sees a list.
+
+    - `rows`: a tree of arrays of all items, if the level holds it. Others hold `new`, what they appended themselves.
+    - `count`: the number of items before an iteration. Then `rows` has slots for those that follow.
+    - `loop`: the loop whose body it is.
+    - `is_read`: the body asks for items of earlier iterations. `is_grown`: it appends, `is_changed`: it does more.
+    """
+
+    def __init__(self, loop: Any = None, rows: Any = None, *, holds: bool = False, count: Any = None) -> None:
+        self.loop, self.rows, self.holds, self.count = loop, rows, holds, count
+        self.new: list[Piece] = []
+        self.is_read = self.is_changed = self.is_grown = False
+
+    @property
+    def is_whole(self) -> bool:
+        """True if `rows` are all items, and no slots."""
+        return self.holds and self.count is None
+
+    @property
+    def each(self) -> int | None:
+        """Number of arrays that are appended one by one, None if that is not all."""
+        are_arrays = self.new and all(p.is_item for p in self.new) and flatten(self.new[0].value)[1].is_leaf()
+        return len(self.new) if are_arrays and not self.is_changed else None
+
+    def of_branch(self) -> Level:
+        """Return a level for a branch that begins here."""
+        return Level(rows=self.rows, holds=True) if self.is_whole else Level()
+
+
+class KeptList:
+    """List of the rows of an array, or of trees of rows; `code` is that of the body of the loop which made it so."""
+
+    def __init__(self, rows: Any, code: types.CodeType, origin: KeptList | None = None) -> None:
+        self.code, self.origin = code, origin
+        self.levels = [Level(rows=rows, holds=True)]
+        self.iterated: set[int] = set()  # numbers of levels where a loop began to run over it
+        if (session := reading.session()) is not None:
+            session.lists.append(self)
 
     def __getattr__(self, name: str) -> Any:
         if not hasattr(list, name):
             raise AttributeError(f"'list' object has no attribute {name!r}", name=name, obj=self)
-        raise NotKept(self.code, f"a list that it appends to is asked for {name}")
+        raise self.refused(f"a list that it appends to is asked for {name}")
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         return list
 
-    __add__ = _unanswered("add")
     __radd__ = _unanswered("radd")
     __mul__ = _unanswered("mul")
     __rmul__ = _unanswered("rmul")
@@ -61,9 +113,7 @@ class _List:
     __ge__ = _unanswered("ge")
     __contains__ = _unanswered("contains")
     __bool__ = _unanswered("bool")
-    __setitem__ = _unanswered("setitem")
     __delitem__ = _unanswered("delitem")
-    __iadd__ = _unanswered("iadd")
     __imul__ = _unanswered("imul")
     __array__ = _unanswered("array")
     __copy__ = _unanswered("copy")
@@ -71,135 +121,118 @@ class _List:
     __reduce_ex__ = _unanswered("reduce_ex")
     __hash__ = None  # type: ignore[assignment]
 
+    def refused(self, why: str) -> NotKept:
+        """Return the signal to run the loop as it is written that made this list."""
+        return NotKept(self.code, why)
 
-class KeptList(_List):
-    """List of the rows of an array, or of trees of rows, behind the loop that appended them."""
-
-    def __init__(self, stack: Any, code: types.CodeType) -> None:
-        self.stack, self.code = stack, code
+    # -- what it holds
 
     @property
     def length(self) -> Any:
         """Return the number of items, which may be a size."""
-        return flatten(self.stack)[0][0].shape[0]
+        return self._length(len(self.levels) - 1)
+
+    def _length(self, i: int) -> Any:
+        level = self.levels[i]
+        if level.is_whole:
+            return count_of(level.rows)
+        if level.holds:
+            return level.count + len(level.new)
+        level.is_read = True
+        return sum([1 if p.is_item else count_of(p.value) for p in level.new], self._length(i - 1))
+
+    @property
+    def rows(self) -> Any:
+        """Return the tree of the rows of all items, None for no items."""
+        return self._rows(len(self.levels) - 1)
+
+    def _rows(self, i: int) -> Any:
+        level = self.levels[i]
+        if level.is_whole:
+            return level.rows
+        if level.holds:
+            return part_of(level.rows, slice(self._length(i)))
+        level.is_read = True
+        return functools.reduce(self._joined, [p.rows for p in level.new], self._rows(i - 1))
+
+    def together(self, pieces: Sequence[Piece]) -> Any:
+        """Return the rows of some pieces."""
+        return functools.reduce(self._joined, [p.rows for p in pieces])
+
+    def _joined(self, before: Any, after: Any) -> Any:
+        """Return trees of rows, the ones after the others."""
+        if before is None:
+            return after
+        (first, tree), (second, other) = flatten(before), flatten(after)
+        if tree != other:
+            raise self.refused("a list that it appends to has items of several types")
+        return unflatten(tree, [FUNCTIONS["concatenate"]([x, y]) for x, y in zip(first, second, strict=True)])
 
     @property
     def items(self) -> Items:
         """Return what a loop over the list runs over."""
+        self.iterated.add(len(self.levels))
         return Items(self.length, self.item, lambda: iter(self))
 
     @property
     def array(self) -> Any:
         """Return the array that NumPy makes of the list."""
-        leaves, tree = flatten(self.stack)
+        if (rows := self.rows) is None:
+            return FUNCTIONS["zeros"](0)
+        leaves, tree = flatten(rows)
         if tree.is_leaf():
-            return leaves[0]
-        if type(self.stack) not in (tuple, list) or len({x.meta.rank for x in leaves}) > 1:
-            raise NotKept(self.code, "a list of trees that it appends to is an array later")
+            return leaves[0].copy()
+        if type(rows) not in (tuple, list) or len({x.meta.rank for x in leaves}) > 1:
+            raise self.refused("a list of trees that it appends to is an array later")
         return FUNCTIONS["stack"](leaves, 1)
 
+    # -- reads
+
+    def _seen(self) -> Level | None:
+        """Return the level whose rows have all items, None where the items of a body or a branch follow."""
+        for level in reversed(self.levels):
+            if level.holds:
+                return level
+            level.is_read = True
+            if level.new:
+                return None
+        return None
+
     def item(self, k: Any) -> Any:
-        """Return an item: an element of an array is a scalar."""
-        leaves, tree = flatten(self.stack)
-        return unflatten(tree, [x[k] for x in leaves])
+        """Return an item at a position that it has: an element of an array is a scalar, and an array a copy."""
+        level = self._seen()
+        rows = level.rows if level is not None else self.rows
+        if rows is None:
+            raise self._without_items()
+        return map_tree(lambda x: self._read(x[k]), rows)
 
-    def __getitem__(self, key: Any) -> Any:
-        return KeptList(self.item(key), self.code) if type(key) is slice else self.item(key)
+    def _read(self, x: Any) -> Any:
+        if not getattr(x, "is_array", False):
+            return x
+        x = x.copy()
+        memory_of(x).frozen = self.refused("an array of a list is written to")
+        return x
 
-    def __iter__(self) -> Iterator[Any]:
-        if is_open(self.length):
-            raise NotKept(self.code, "a list that it appends to is iterated by code that is not read")
-        return iter([self.item(k) for k in range(self.length)])
-
-    def __len__(self) -> int:
-        if is_open(self.length):
-            raise NotKept(self.code, "a list that it appends to is asked for its length by code that is not read")
-        return operator.index(self.length)
-
-    def append(self, value: Any) -> None:
-        """Append an item."""
-        self.stack = joined(self.stack, map_tree(lambda x: as_value(x)[None], value), self.code)
-
-
-class Growing(_List):
-    """List in the body of a loop: what an iteration appends, and reads of items before.
-
-    - `first`: the items before the loop. `rows` is an array of all items so far, if iterations read or write them, and
-      `count` the number of items that earlier iterations appended.
-    - `counter` is an array of one number, that of all items so far, where not all iterations append.
-    """
-
-    def __init__(self, loop: Any, name: str, first: list[Any] | KeptList, rows: Any = None, count: Any = None) -> None:
-        self.loop, self.name, self.first, self.rows, self.count = loop, name, first, rows, count
-        self.code = loop.code
-        self.frame = loop.session.frames[-1]
-        self.counter: Any = None
-        self.new: list[Any] = []
-        self.types: list[Any] = []  # of new items
-        self.is_read = self.is_conditional = False
-
-    def append(self, value: Any) -> None:
-        """Append an item."""
-        frames = self.loop.session.frames
-        if frames[-1] is not self.frame:
-            if not all(frame.is_choice for frame in frames[frames.index(self.frame) + 1 :]):
-                raise NotKept(frames[-1].code, "it appends to a list of the loop around it")
-            self.is_conditional = True
-        leaves = flatten(item_value(value, self.code))[0]
-        for x in leaves:
-            if getattr(x, "is_array", False):  # the list holds it, not a copy
-                memory_of(x).frozen = NotKept(self.code, f"{self.name} holds an array that is written to later")
-        self.types.append([name_sizes(as_value(x)).meta for x in leaves])
-        if self.counter is not None:
-            at = self.counter[0]
-            self.rows[at] = self._row(value)
-            self.counter[0] = at + 1
-        elif self.rows is not None:
-            self.rows[self.count + len(self.new)] = self._row(value)
-        self.new.append(value)
-
-    def extend(self, values: Any) -> None:
-        """Append items."""
-        if type(values) not in (list, tuple):
-            raise NotKept(self.code, f"it extends a list by a {type(values).__name__}")
-        for value in values:
-            self.append(value)
-
-    @property
-    def length(self) -> Any:
-        """Return the number of items so far."""
-        self.is_read = True
-        if self.counter is not None:
-            return self.counter[0]
-        count = self.count if self.count is not None else length_of(self.first)
-        return count + len(self.new)
+    def _without_items(self) -> BaseException:
+        """Return what is raised where nothing tells the type of an item."""
+        loop = next((level.loop for level in self.levels if level.loop is not None), None)
+        return IndexError("list index out of range") if loop is None else loop.apart("it reads a list without items")
 
     def __getitem__(self, key: Any) -> Any:
         if type(key) is slice:
-            raise NotKept(self.code, "a list that it appends to is sliced in it")
-        if has_type(key, int) and -len(self.new) <= key < 0 and not self.is_conditional and self.counter is None:
-            return self.new[key]
-        self.is_read = True
-        if self.rows is None:  # any item tells its type
-            if not self.new and not length_of(self.first):
-                raise self.loop.apart(f"it reads {self.name} before that has items")
-            return self.new[0] if self.new else self.first[0]
-        return self.rows[self._position(key)]
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        if type(key) is slice or self.rows is None:
-            raise NotKept(self.code, f"it writes to items of {self.name}, to which it appends")
-        self.rows[self._position(key)] = self._row(value)
-
-    def _row(self, value: Any) -> Any:
-        """Return an item as a row of the array, which holds one dtype."""
-        row = item_value(value, self.code)
-        if is_array(row) and dtype_of(row) != self.rows.dtype:
-            raise NotKept(self.code, f"{self.name} gets items of several dtypes")
-        return row
+            rows = self.rows
+            if rows is None and len(self.levels) > 1:
+                raise self._without_items()
+            return KeptList(None if rows is None else part_of(rows, key), self.code)
+        new, level = self.levels[-1].new, self.levels[-1]
+        if has_type(key, int) and -len(new) <= key < 0 and all(p.is_item for p in new[key:]) and not level.is_whole:
+            return new[key].value
+        return self.item(self._position(key))
 
     def _position(self, key: Any) -> Any:
-        """Return a position that the program checks to be one of an item."""
+        """Return a position that the program checks to be one of an item, in a body or a branch."""
+        if len(self.levels) == 1:
+            return key
         length = self.length
         position = key + length if has_type(key, int) and key < 0 else key
         if isinstance(key, Traced):
@@ -210,20 +243,109 @@ class Growing(_List):
         return position
 
     def __iter__(self) -> Iterator[Any]:
-        raise NotKept(self.code, "a list that it appends to is iterated in it")
+        if is_open(self.length):
+            raise self.refused("a list that it appends to is iterated by code that is not read")
+        k = 0
+        while k < self.length:
+            yield self.item(k)
+            k += 1
 
     def __len__(self) -> int:
-        raise NotKept(self.code, "a list that it appends to is asked for its length by code that is not read")
+        if is_open(self.length):
+            raise self.refused("a list that it appends to is asked for its length by code that is not read")
+        return operator.index(self.length)
+
+    # -- changes
+
+    def append(self, value: Any) -> None:
+        """Append an item."""
+        value = item_value(value, self.code)
+        for x in flatten(value)[0]:
+            if getattr(x, "is_array", False):  # the list holds it, not a copy
+                memory_of(x).frozen = self.refused("a list holds an array that is written to later")
+        self.add(Piece(value, is_item=True))
+
+    def add(self, piece: Piece) -> None:
+        """Append an item, or rows of several."""
+        level = self.levels[-1]
+        level.is_grown = True
+        if level.is_whole:
+            level.rows = self._joined(level.rows, piece.rows)
+            return
+        if level.holds and piece.is_item:
+            level.rows[level.count + len(level.new)] = self._as_row(piece.value, level.rows)
+        level.new.append(piece)
+
+    def replace(self, rows: Any) -> None:
+        """Let the list have other rows."""
+        self.levels[-1].rows, self.levels[-1].is_grown = rows, True
+
+    def extend(self, values: Any) -> None:
+        """Append items."""
+        if type(values) is KeptList:
+            if values.rows is not None:
+                self.add(Piece(map_tree(lambda x: x.copy(), values.rows), is_item=False))
+        elif type(values) in (list, tuple):
+            for value in values:
+                self.append(value)
+        elif isinstance(values, Traced) and values.meta.rank:
+            self.add(Piece(as_value(values), is_item=False))
+        else:
+            raise self.refused(f"it extends a list by a {type(values).__name__}")
+
+    def __iadd__(self, values: Any) -> KeptList:
+        self.extend(values)
+        return self
+
+    def __add__(self, values: Any) -> KeptList:
+        new, last = KeptList(None, self.code, self.origin if self.origin is not None else self), self.levels[-1]
+        if last.holds:
+            last.is_changed = True
+            top = Level(last.loop, self.rows, holds=True)
+        else:
+            top = Level(last.loop)
+            top.new, top.is_read, top.is_changed = [*last.new], last.is_read, last.is_changed
+        new.levels = [*self.levels[:-1], top]
+        new.extend(values)
+        return new
+
+    def pop(self, k: Any = -1) -> Any:
+        """Take an item out."""
+        position, level = self._position(k), self.levels[-1]
+        value = self.item(position)
+        if level.is_whole:
+            is_last = has_type(k, int) and k == -1
+            cut = lambda x: x[:-1] if is_last else FUNCTIONS["concatenate"]([x[:position], x[position + 1 :]])
+            self.replace(map_tree(cut, level.rows))
+        else:
+            self._change()
+        return value
+
+    def _change(self) -> None:
+        """Let the next trace of the body have a level with the rows of all items, which more can be done to."""
+        next(level for level in reversed(self.levels) if level.loop is not None).is_changed = True
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        level = self._seen()
+        if type(key) is slice or (level is not None and level.rows is None):
+            raise self.refused("it writes to items of a list to which it appends")
+        if level is None:
+            return self._change()
+        position = self._position(key)
+        level.rows[position] = self._as_row(item_value(value, self.code), level.rows)
+
+    def _as_row(self, row: Any, rows: Any) -> Any:
+        """Return an item as a row of an array, which holds one dtype."""
+        if not isinstance(rows, Traced) or not is_array(row):
+            raise self.refused("a list that iterations read has trees as items")
+        if dtype_of(row) != rows.dtype:
+            raise self.refused("a list that iterations read gets items of several dtypes")
+        return row
 
 
-def length_of(x: list[Any] | KeptList) -> Any:
-    """Return the number of items of a list, which may be a size."""
-    return x.length if type(x) is KeptList else len(x)
-
-
-def is_own(x: Any, held: int) -> bool:
-    """Return whether a container is known to one variable alone, besides so many others that hold it."""
-    return type(x) in (list, dict, KeptList) and sys.getrefcount(x) <= _OWN_REFERENCES + held
+def count_of(rows: Any) -> Any:
+    """Return the number of rows of a tree, which may be a size."""
+    return 0 if rows is None else flatten(rows)[0][0].shape[0]
 
 
 def map_tree(function: Callable[[Any], Any], tree: Any) -> Any:
@@ -232,29 +354,9 @@ def map_tree(function: Callable[[Any], Any], tree: Any) -> Any:
     return unflatten(structure, [function(x) for x in leaves])
 
 
-def joined(before: Any, after: Any, code: types.CodeType) -> Any:
-    """Return trees of rows, the ones after the others."""
-    (first, tree), (second, other) = flatten(before), flatten(after)
-    if tree != other:
-        raise NotKept(code, "a list that it appends to has items of several types")
-    return unflatten(tree, [FUNCTIONS["concatenate"]([x, y]) for x, y in zip(first, second, strict=True)])
-
-
-def stacked(first: list[Any] | KeptList, stacks: tuple[Any, ...], code: types.CodeType) -> Any:
-    """Return the list after a loop whose iterations appended rows of these arrays."""
-    stack = stacks[0]
-    if len(stacks) > 1:
-        trees = [flatten(s) for s in stacks]
-        if any(tree != trees[0][1] for _, tree in trees):
-            raise NotKept(code, "a list that it appends to has items of several types")
-        stack = unflatten(trees[0][1], [_interleaved(xs) for xs in zip(*[leaves for leaves, _ in trees], strict=True)])
-    before = first.stack if isinstance(first, KeptList) else rows_of(first, code)
-    return KeptList(stack if before is None else joined(before, stack, code), code)
-
-
-def _interleaved(xs: tuple[Any, ...]) -> Any:
-    together = FUNCTIONS["stack"](xs, 1)
-    return together.reshape((together.shape[0] * len(xs), *together.shape[2:]))
+def part_of(rows: Any, part: slice) -> Any:
+    """Return some of the rows of a tree."""
+    return map_tree(lambda x: x[part].copy(), rows)
 
 
 def rows_of(items: list[Any], code: types.CodeType) -> Any:
@@ -283,13 +385,157 @@ def item_value(x: Any, code: types.CodeType) -> Any:
 
 def released(result: Any) -> Any:
     """Return the result of a function, with lists of Python in place of lists of loops."""
-    if type(result) is KeptList:
-        return [*result]
-    if type(result) in (tuple, list) and any(type(x) is KeptList for x in result):
-        return type(result)([released(x) for x in result])
-    if type(result) is dict and any(type(x) is KeptList for x in result.values()):
-        return {k: released(x) for k, x in result.items()}
-    return result
+    leaves, tree = flatten(result)
+    lists = [x for x in leaves if type(x) is KeptList]
+    if not lists:
+        return result
+    if any(is_open(x.length) for x in lists):
+        raise lists[0].refused(
+            "the function returns a list that it appends to, and a program has so many results in all calls"
+        )
+    return unflatten(tree, [[*x] if type(x) is KeptList else x for x in leaves])
+
+
+# -- loops
+
+
+class Growth(NamedTuple):
+    """Fact that iterations read a list which they append to: how many items each appends, None if that differs.
+
+    `like` is a tree of the types of rows.
+    """
+
+    each: int | None
+    like: Any
+
+
+class LoopLists:
+    """Lists that are there when a loop begins, as its iterations see them; `learned` are facts of earlier traces."""
+
+    def __init__(self, loop: Any, learned: dict[int, Growth]) -> None:
+        self.loop, self.learned = loop, learned
+        self.lists: list[KeptList] = [*loop.session.lists]
+        self.first: list[Any] = [0] * len(self.lists)  # numbers of items before the loop
+        self.new: list[list[Piece]] = []
+        self.dtypes: dict[int, list[Any]] = {}  # of what an iteration appends
+
+    def carries(self, length: Any) -> dict[str, Any]:
+        """Return what holds all items of lists that iterations read, with slots for what so many iterations append."""
+        carries = {}
+        for i, growing in enumerate(self.lists):
+            if (growth := self.learned.get(i)) is not None:
+                self.first[i] = growing.length
+                carries[_name(i)] = self._rows(growing, growth, length)
+        return carries
+
+    def _rows(self, growing: KeptList, growth: Growth, length: Any) -> Any:
+        before = growing.rows
+        has_slots = growth.each is not None and length is not None
+        if not has_slots and before is not None:
+            return before
+        size = as_size_of(length * growth.each) if has_slots else 0
+        slots = map_tree(lambda m: self.loop.zeros(TensorMeta(m.dtype, (Exact(size), *m.extents[1:]))), growth.like)
+        return slots if before is None else growing._joined(before, slots)
+
+    def begin(self, values: Mapping[str, Any], k: Any) -> None:
+        """Let the lists have a level for iteration k."""
+        for i, growing in enumerate(self.lists):
+            rows, growth = values.get(_name(i)), self.learned.get(i)
+            level = Level(self.loop, rows, holds=rows is not None)
+            if growth is not None and growth.each is not None and k is not None:
+                level.count = self.first[i] + k * growth.each
+            growing.levels.append(level)
+
+    def end(self) -> list[Level]:
+        """Take the level of an iteration away from the lists, and all lists that it made."""
+        del self.loop.session.lists[len(self.lists) :]
+        return [growing.levels.pop() for growing in self.lists]
+
+    def after(self, levels: Sequence[Level]) -> dict[str, Any]:
+        """Return what holds all items after an iteration, and learn what iterations read and append."""
+        self.new = [[] if level.holds else level.new for level in levels]
+        for i, (growing, level) in enumerate(zip(self.lists, levels, strict=True)):
+            if level.is_grown and len(growing.levels) in growing.iterated:
+                raise self.loop.refused("it appends to the list that it runs over")
+            if level.new:
+                self.dtypes[i] = [x.dtype for x in flatten(level.new[0].rows)[0]]
+            growth = self._growth(level, self.learned.get(i))
+            if growth is not None and growth != self.learned.get(i):
+                self.learned[i], self.loop.is_complete = growth, False
+        return {_name(i): level.rows for i, level in enumerate(levels) if level.holds}
+
+    @staticmethod
+    def _growth(level: Level, known: Growth | None) -> Growth | None:
+        """Return what a trace of the body tells of a list, None if iterations do not read it."""
+        new, is_asked = level.new, level.holds or level.is_changed
+        if level.is_whole or not (is_asked or (level.is_read and new)):
+            return known
+        if known is not None:
+            return known if level.each == known.each else known._replace(each=None)
+        return Growth(level.each, new and map_tree(lambda x: name_sizes(as_value(x)).meta, new[0].rows))
+
+    @property
+    def mixes_dtypes(self) -> bool:
+        """True if iterations append items of another dtype than those before the loop, which an array has alone."""
+        before = {i: self.lists[i].rows for i in self.dtypes}
+        firsts = {i: [x.dtype for x in flatten(rows)[0]] for i, rows in before.items() if rows is not None}
+        return any(dtypes != self.dtypes[i] for i, dtypes in firsts.items())
+
+    def results(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what an iteration appends to lists that iterations do not read: arrays to stack, and others to join.
+
+        An item that each appends is in a tuple, and rows of so many are in a list.
+        """
+        stacked, joined = dict[str, Any](), dict[str, Any]()
+        for i, new in enumerate(self.new):
+            if len(new) == 1 and new[0].is_item:
+                stacked[_name(i)] = (new[0].value,)
+            elif new:
+                rows = self.lists[i].together(new)
+                is_known = all(map(_is_outer, [x.meta.extents[0] for x in flatten(rows)[0]]))
+                (stacked if is_known else joined)[_name(i)] = [rows]
+        return stacked, joined
+
+    def leave(self, carries: Mapping[str, Any], results: tuple[Any, Any], trips: Any = None) -> None:
+        """Let the lists have what the loop appended, in so many trips if it may end before all items."""
+        stacked, joined = results
+        for i, growing in enumerate(self.lists):
+            name = _name(i)
+            growing.iterated.discard(len(growing.levels))
+            if (rows := carries.get(name)) is not None:
+                each = self.learned[i].each
+                end = None if trips is None or each is None else self.first[i] + trips * each
+                if growing.levels[-1].is_whole:
+                    growing.replace(rows if end is None else part_of(rows, slice(end)))
+                else:
+                    growing.add(Piece(part_of(rows, slice(self.first[i], end)), is_item=False))
+            elif name in stacked:
+                growing.add(Piece(_in_one(stacked[name]), is_item=False))
+            elif name in joined:
+                growing.add(Piece(map_tree(name_sizes, joined[name][0]), is_item=False))
+
+
+def _name(i: int) -> str:
+    """Return the name of a carry that holds the items of a list."""
+    return f"[] {i}"
+
+
+def _is_outer(extent: ShapeExtent) -> bool:
+    """Return whether an extent is a size that is known outside of the body."""
+    outer = active_builder().parent
+    return isinstance(extent, Exact) and all(outer and outer.dim_owner(v) for v in expr.variables(extent.size))
+
+
+def _in_one(stack: Any) -> Any:
+    """Return the rows that iterations gave, each one or more."""
+    together = lambda x: x.reshape((x.shape[0] * x.shape[1], *x.shape[2:]))
+    return stack[0] if type(stack) is tuple else map_tree(together, stack[0])
+
+
+def as_size_of(x: Any) -> Any:
+    """Return a length as the size of an axis."""
+    size = as_size(x)
+    return size if size is not None else size_from_count(ew.convert(x, np.int64))
 
 
 # -- functions of NumPy that take a list of arrays
@@ -362,6 +608,11 @@ def _array_of(x: Any, function: Any) -> Any:
     """Return the array that a list of a loop stands for; where the difference matters, an empty list for no items."""
     if type(x) is not KeptList:
         return x
-    rows = x.array
-    is_plain = function in _SEES_NO_ROWS and rows.meta.rank == 1 and rows.dtype == np.float64
-    return rows if is_plain or x.length > 0 else []
+    session, rows = reading.session(), x.array
+    is_inside = session is not None and bool(session.frames)
+    is_plain = function in (_SEES_NO_ROWS | _TAKERS if is_inside else _SEES_NO_ROWS)
+    if is_plain and rows.meta.rank == 1 and rows.dtype == np.float64:
+        return rows
+    if is_inside:
+        raise x.refused("a list that it appends to is an array in it, and may have no items")
+    return rows if x.length > 0 else []

@@ -8,6 +8,7 @@ What is not proved to mean the same is run as it is written: `refuse` gives the 
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,18 +19,15 @@ from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.prover.user_stack import is_user_frame
-from anyshape.graph.sizes import expr
+from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.numpy.operands import memory
 from anyshape.numpy.operands.concrete import ConcreteArray
 from anyshape.numpy.operands.promotion import dtype_of
-from anyshape.numpy.serve import FUNCTIONS
-from anyshape.numpy.sizes.size_operands import as_size
 from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.ops import elementwise as ew
 from anyshape.ops import loops as lp
 from anyshape.ops.control import name_sizes
 from anyshape.ops.creation import full, iota
-from anyshape.ops.dynamic import size_from_count
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
@@ -38,6 +36,7 @@ from anyshape.tracing.trace import active_builder, as_value, kind_of, standing_f
 from anyshape.transforms.control_flow.iterables import Items, is_open
 from anyshape.transforms.control_flow.kept_choices import (
     UNSET,
+    Cell,
     Cells,
     Frame,
     Maybe,
@@ -52,15 +51,7 @@ from anyshape.transforms.control_flow.kept_choices import (
     shared_outside,
     zeros_like,
 )
-from anyshape.transforms.control_flow.kept_lists import (
-    Growing,
-    KeptList,
-    is_own,
-    item_value,
-    length_of,
-    rows_of,
-    stacked,
-)
+from anyshape.transforms.control_flow.kept_lists import Growth, KeptList, LoopLists, rows_of
 from anyshape.transforms.control_flow.loop_tracing import CarryLoop
 from anyshape.transforms.control_flow.loops import _check_draws, _range, _Rows, _test
 
@@ -99,27 +90,27 @@ class Learned:
         self.holders: list[Any] = []  # of members of objects that iterations change
         self.rebound: set[str] = set()  # variables of arrays that are not only written to
         self.memories: list[memory.Memory] = []
-        self.growth: dict[str, Growth] = {}  # of lists that iterations read
+        self.growth: dict[int, Growth] = {}  # of lists that iterations read
+        self.places: list[Member] = []  # of lists in objects to which iterations append
 
 
 class MembersFoundError(Exception):
     """Raised to trace the body of a loop again, with the members of an object that it changes as variables."""
 
 
-class Growth(NamedTuple):
-    """Items that an iteration appends: how many at most, one like them, and whether their number is counted."""
-
-    each: int
-    like: Any
-    is_counted: bool = False
-
-
 class KeptLoop:
     """Loop of code that is read in the active trace."""
 
-    def __init__(self, session: Session, body: Callable[..., None], facts: Facts, cells: Cells | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        body: Callable[..., None],
+        facts: Facts,
+        cells: Cells | None = None,
+        code: types.CodeType | None = None,
+    ) -> None:
         self.session, self.body = session, body
-        self.code: types.CodeType = body.__code__
+        self.code: types.CodeType = body.__code__ if code is None else code
         self.learned: Learned = session.learned.setdefault(self.code, Learned())
         self.keys = [keys_of(holder) for holder in self.learned.holders]
         self.members = {
@@ -129,6 +120,7 @@ class KeptLoop:
         names = (*facts.bound, *self.members), (*facts.later, *self.members), (*facts.after, *self.members)
         self.facts = facts = facts._replace(bound=names[0], later=names[1], after=names[2])
         self.cells: Cells = {**(cells_of(body) if cells is None else cells), **self.members}
+        self._take_lists()
         self.alone = {name: is_alone(session, self.cells[name]) for name in facts.bound}
         self.start: dict[str, Any] = {name: get(self.cells[name]) for name in facts.bound}
         self.fixed: dict[str, Any] = {}
@@ -140,12 +132,12 @@ class KeptLoop:
         self.may_be_apart = True  # the first iteration, if there surely is one
         self.length: Any = None
         self.written: set[str] = set()  # variables whose arrays iterations write to
-        self.lists = self._lists()
-        self.growing: dict[str, Growing] = {}
+        self.lists = LoopLists(self, self.learned.growth)
         self.trees = self._trees()
         self.carries = self._carried() | self.trees
 
-    def _refused(self, why: str) -> NotKept:
+    def refused(self, why: str) -> NotKept:
+        """Return the signal to run the loop as it is written."""
         return refuse(self.session, self.code, why)
 
     # -- carries
@@ -169,29 +161,29 @@ class KeptLoop:
                 self.fixed[name] = value
         return carries
 
-    def _lists(self) -> dict[str, Any]:
-        """Return the lists that iterations append or write to, and that are known to one variable alone."""
-        lists: dict[str, Any] = {}
-        for name in ({*self.facts.grown, *self.facts.written} & self.cells.keys()) - {*self.facts.bound}:
-            if not self._is_own(name) or type(value := get(self.cells[name])) is dict:
-                continue
-            if name in self.facts.grown:
-                lists[name] = value
-            elif type(value) is KeptList or _is_uniform(value):
-                lists[name] = value
-                self.learned.growth.setdefault(name, Growth(0, None))
-        return lists
+    def _take_lists(self) -> None:
+        """Let variables and members hold lists of rows where iterations append or write to lists."""
+        grown, dead = {*self.facts.grown}, {*self.facts.bound} - {*self.facts.later}
+        names = sorted(({*self.facts.written} | grown) & self.cells.keys() - dead)
+        for member in self.learned.places:
+            if type(get(member)) is list and not self._is_own(member):
+                raise self.refused("a list that it appends to is held elsewhere, too")
+        own: list[tuple[Cell, bool]] = [(cell, False) for cell in self.learned.places]
+        own += [(self.cells[name], name not in grown) for name in names if self._is_own(self.cells[name])]
+        for cell, is_written_alone in own:
+            if type(items := get(cell)) is list and (not is_written_alone or _is_uniform(items)):
+                put(cell, KeptList(rows_of(items, self.code), self.code))
 
-    def _is_own(self, name: str) -> bool:
+    def _is_own(self, cell: Cell) -> bool:
         """Return whether a container is known to one variable alone, and to bodies around the loop that made it."""
-        cell = self.cells[name]
         held = sum(id(get(cell)) in frame.made for frame in self.session.frames)
-        return is_own(get(cell), held)
+        held += sum(get(cell) is value for holder in self.session.holders for value in holder.values())
+        return type(get(cell)) in (list, dict) and sys.getrefcount(get(cell)) <= 2 + held
 
     def _trees(self) -> dict[str, Any]:
         """Return the containers that iterations write to, and that one variable holds: their parts are carries."""
-        names = {name for name in self.facts.written if name in self.cells} - {*self.facts.bound, *self.lists}
-        values = {name: get(self.cells[name]) for name in names if self._is_own(name)}
+        names = {name for name in self.facts.written if name in self.cells} - {*self.facts.bound}
+        values = {name: get(self.cells[name]) for name in names if self._is_own(self.cells[name])}
         return {name: value for name, value in values.items() if self._is_tree(value)}
 
     def _may_stay(self, name: str, value: Any) -> bool:
@@ -217,130 +209,83 @@ class KeptLoop:
 
     def iterate(self, carries: dict[str, Any], run: Callable[[], None], k: Any = None) -> dict[str, Any]:
         """Return the carries after an iteration, which `run` makes."""
+        rows = {name: carries.pop(name) for name in [*carries] if name not in self.carries}
         for name in {*self.facts.bound, *carries}:  # a member keeps its place in its object
-            if not name.startswith(_ROWS):
-                put(self.cells[name], carries[name] if name in carries else self.fixed.get(name, UNSET))
+            put(self.cells[name], carries[name] if name in carries else self.fixed.get(name, UNSET))
         arrays = [(name, x, x.value) for name, x in _named(carries)]
         frame = Frame(self.code, [self.cells[name] for name in self.facts.bound], self)
         frame.made = {id(v): v for v in _containers(carries)}
         outer, self.session.members = self.session.members, {**self.session.members, **self.members}
         self.session.frames.append(frame)
+        self.lists.begin(rows, k)
         try:
-            self._let_lists_grow(carries, k)
             run()
+            self._check_fixed()
         finally:
+            levels = self.lists.end()
             self.session.frames.pop()
             self.session.members = outer
-            for name, value in self.lists.items():
-                put(self.cells[name], value)
-        self._learn_growth()
+        rows = self.lists.after(levels)
         if [keys_of(holder) for holder in self.learned.holders[: len(self.keys)]] != self.keys:
-            raise self._refused("an object gets or loses members in it")
+            raise self.apart("an object gets or loses members in it")
         after = {name: self._after(name, carries[name]) for name in carries}
-        self._check_fixed()
         self._learn_types(carries)
         self._check_aliases(arrays, after)
-        return after
-
-    def _let_lists_grow(self, carries: Mapping[str, Any], k: Any) -> None:
-        """Let the variables of lists hold what notes new items, from the array of all items if iterations read them."""
-        for name, first in self.lists.items():
-            rows, count = carries.get(_rows_name(name)), None
-            if rows is not None and k is not None:
-                count = length_of(first) + k * self.learned.growth[name].each
-            self.growing[name] = Growing(self, name, first, rows, count)
-            self.growing[name].counter = carries.get(_count_name(name))
-            put(self.cells[name], self.growing[name])
-
-    def _learn_growth(self) -> None:
-        """Learn how many items an iteration appends, and of what type, of lists that it reads."""
-        for name, growing in self.growing.items():
-            may_end = self.length is None or self.facts.stops != ()  # at any time, or before all items
-            is_counted = growing.is_conditional or (bool(growing.new) and may_end)
-            if growing.rows is None and (growing.is_read or is_counted):
-                if not growing.new:
-                    raise self._refused(f"it reads {name}, to which only some iterations append")
-                if len(growing.types[0]) > 1:
-                    raise self._refused(f"{name} has trees as items, which iterations read")
-                self.learned.growth[name] = Growth(len(growing.new), growing.types[0][0], is_counted)
-                self.is_complete = False
-
-    @property
-    def mixes_dtypes(self) -> bool:
-        """True if iterations append items of another dtype than those before the loop, which an array has alone."""
-        grown = [g for g in self.growing.values() if g.types and (type(g.first) is KeptList or g.first)]
-        firsts = [(g.first.item(0) if type(g.first) is KeptList else g.first[0], g.types[0][0]) for g in grown]
-        return any(pytrees.is_array(x) and dtype_of(x) != meta.dtype for x, meta in firsts)
-
-    def appended(self) -> dict[str, tuple[Any, ...]]:
-        """Return what an iteration appends to lists that iterations do not read."""
-        return {
-            name: tuple([item_value(x, self.code) for x in growing.new])
-            for name, growing in self.growing.items()
-            if growing.rows is None and growing.new and name not in self.learned.growth
-        }  # fmt: skip
-
-    def row_carries(self, length: Any) -> dict[str, Any]:
-        """Return arrays for all items of lists that iterations read, with those before the loop."""
-        arrays = {}
-        for name, growth in self.learned.growth.items():
-            first = self.lists.get(name)
-            if first is None:
-                raise self._refused(f"{name} is held elsewhere, too")
-            before = first.array if type(first) is KeptList else rows_of(first, self.code)
-            arrays[_rows_name(name)] = before.copy() if not growth.each else self._rows(name, before, length)
-            if growth.is_counted:
-                zero = standing_for(full((1,), 0, np.dtype(np.int64)), None)
-                arrays[_count_name(name)] = zero + length_of(first)
-        return arrays
-
-    def _rows(self, name: str, before: Any, length: Any) -> Any:
-        """Return an array for the items of a list: those before the loop, and zeros for new ones."""
-        growth = self.learned.growth[name]
-        if length is None:
-            raise self._refused(f"how many items it appends to {name} is known at its end")
-        sizes = (as_size_of(length * growth.each), *growth.like.sizes)
-        if any(active_builder().dim_owner(v) is None for size in sizes for v in expr.variables(size)):
-            raise self._refused(f"items of {name} have sizes of their own")
-        if before is not None and before.dtype != growth.like.dtype:
-            raise self._refused(f"{name} gets items of several dtypes")
-        new = standing_for(full(sizes, 0, growth.like.dtype), None)
-        return new if before is None else FUNCTIONS["concatenate"]([before, new])
-
-    def leave_lists(self, results: Mapping[str, Any], stacks: Mapping[str, tuple[Any, ...]]) -> None:
-        """Leave lists with all items in their variables."""
-        for name, first in self.lists.items():
-            value: Any = first
-            if (rows := results.get(_rows_name(name))) is not None:
-                count = results.get(_count_name(name))
-                value = KeptList(rows if count is None else rows[: count[0]], self.code)
-            elif name in stacks:
-                value = stacked(first, stacks[name], self.code)
-            put(self.cells[name], value)
+        return after | rows
 
     def _after(self, name: str, before: Any) -> Any:
-        if name.startswith(_ROWS):
-            return before
         value = get(self.cells[name])
         if value is UNSET:
-            raise self._refused(f"{name} may have no value after an iteration")
+            raise self.refused(f"{name} may have no value after an iteration")
         if isinstance(before, Maybe):
             return value if isinstance(value, Maybe) else Maybe(value, full((), True, bool))
         if isinstance(value, Maybe):
-            raise self._refused(f"{name} may have no value after an iteration")
+            raise self.refused(f"{name} may have no value after an iteration")
+        if pytrees.flatten(value)[1] != pytrees.flatten(self.carries[name])[1]:
+            raise self.apart(f"{name} has other parts after an iteration")
         return value
 
     def _check_fixed(self) -> None:
         """Raise unless variables that are not carries hold what they held."""
-        for name, value in self.fixed.items():
+        for name in self.fixed:
             now = get(self.cells[name])
-            if fixed(now, value):
+            is_grown = type(now) is KeptList and now.origin is self.fixed[name]
+            if fixed(now, self.fixed[name]) or (is_grown and self._becomes(name, now)):
                 continue
             if name in self.staying:
                 self.learned.rebound.add(name)
                 self.is_complete = False
             else:
                 raise self.apart(f"{name} is another object after an iteration")
+
+    def _becomes(self, name: str, new: KeptList) -> bool:
+        """Let a list be the one that `name + [...]` gave, if nothing else holds it; return whether that is so."""
+        holders = [value for holder in self.session.holders for value in holder.values()]
+        held = sum(value is self.fixed[name] for value in holders) + sum(
+            f.loop is not None for f in self.session.frames
+        )
+        del holders
+        if sys.getrefcount(self.fixed[name]) > 3 + held:  # the call, `new`, and the session
+            return False
+        self.fixed[name].levels[-1] = new.levels[-1]
+        return True
+
+    def zeros(self, meta: TensorMeta) -> Any:
+        """Return zeros of a type in the active trace, for items that iterations append."""
+        return zeros_like(self.session, meta, None, "a list", self.code)
+
+    def learn_place(self, holder: Any, key: Any) -> None:
+        """Learn that iterations append to a list that is a member of an object."""
+        self.learned.places.append(Member(holder, key))
+        self.is_complete = False
+
+    def ended_by(self, error: BaseException) -> NotKept:
+        """Return the signal for an error that ends the trace of the body."""
+        text = (str(error) if isinstance(error, AnyshapeError) else f"{type(error).__name__}: {error}").partition("\n")[
+            0
+        ]
+        # a variable that the first iteration binds, perhaps
+        return self.apart(text) if isinstance(error, NameError) else self.refused(text)
 
     def learn_holder(self, holder: Any) -> bool:
         """Learn that iterations change the members of an object; return whether that is new."""
@@ -366,7 +311,7 @@ class KeptLoop:
             value = value.value if isinstance(value, Maybe) else value
             if not self._is_tree(value):
                 if name in self.facts.after:
-                    raise self._refused(f"{name} is no array after the loop")
+                    raise self.refused(f"{name} is no array after the loop")
                 continue
             leaves, tree = pytrees.flatten(value)
             values = [name_sizes(as_value(x)) for x in leaves]
@@ -379,11 +324,11 @@ class KeptLoop:
         self.written |= (written := _written(arrays, ends))
         doubled = _doubled(ends)
         if written & (doubled | _doubled(starts)):
-            raise self._refused("two names stand for one array that an iteration writes to")
+            raise self.refused("two names stand for one array that an iteration writes to")
         outside = [(name, m) for name, x in ends for m in shared_outside([x])]
         writes = active_builder().writes or {}
         if any(m in writes or name in written for name, m in outside):
-            raise self._refused("a name stands for an array around it, which an iteration writes to")
+            raise self.refused("a name stands for an array around it, which an iteration writes to")
         self.aliases, self.tied = [m for _, m in outside], doubled | {name for name, _ in outside}
 
     # -- memory
@@ -394,19 +339,19 @@ class KeptLoop:
         captured = [x for x in further if isinstance(x, Traced)]
         taking_part = [*carries.init, *[m.current for m in carries.memories], *captured]
         if (length is None or has_type(length, int)) and not any(map(_is_open_value, taking_part)):
-            raise self._refused("no traced value takes part")
+            raise self.refused("no traced value takes part")
         self._check_starts([x.value for x in captured])
 
     def _check_starts(self, captured: Sequence[Any]) -> None:
         """Raise where an iteration writes to arrays that have other names before the loop."""
-        for _, x in _leaves({name: self.carries[name] for name in self.written if not name.startswith(_ROWS)}):
+        for _, x in _leaves({name: self.carries[name] for name in self.written}):
             if has_type(x, np.ndarray) and not isinstance(x, Traced) and x.ndim:
-                raise self._refused("an iteration writes to an array that the program does not hold")
+                raise self.refused("an iteration writes to an array that the program does not hold")
             if not getattr(x, "is_array", False):
                 continue
             m = memory.memory_of(x)
             if memory.is_of_caller(m) or any(x.value is value for value in captured):
-                raise self._refused("an iteration writes to an array and binds its name to another one")
+                raise self.refused("an iteration writes to an array and binds its name to another one")
             self.overwritten.append(m)
 
     def stopped(self, values: Mapping[str, Any]) -> Any:
@@ -422,9 +367,7 @@ class KeptLoop:
         """Let variables have the values before the loop, and let go of containers: who holds one is counted."""
         for name, value in self.start.items():
             put(self.cells[name], value)
-        for growing in self.growing.values():
-            growing.first = []
-        for held in (self.start, self.lists, self.trees, self.carries, self.growing):
+        for held in (self.start, self.trees, self.carries, self.fixed, self.lists.lists):
             held.clear()
 
     def leave(self, results: Mapping[str, Any], length: Any = None) -> None:
@@ -432,7 +375,7 @@ class KeptLoop:
         for name in self.trees:
             put(self.cells[name], results[name])
         for m in self.overwritten:
-            m.lent = self._refused("an array has another name, which sees what an iteration writes")
+            m.lent = self.refused("an array has another name, which sees what an iteration writes")
             m.set(m.current)
         for name in self.facts.bound:
             put(self.cells[name], results.get(name, self.fixed.get(name, UNSET)))
@@ -445,7 +388,7 @@ class KeptLoop:
             self.aliases += [memory.memory_of(x) for _, x in shared]
             self.tied |= {name for name, _ in shared}
         if arrays := [x for name, x in _named(results) if name in self.tied]:
-            signal = self._refused("an array has two names after the loop, and is written to later")
+            signal = self.refused("an array has two names after the loop, and is written to later")
             for m in (*self.aliases, *map(memory.memory_of, arrays)):
                 m.frozen = signal
 
@@ -488,15 +431,6 @@ def _is_open_value(x: Any) -> bool:
 
 
 _BOOL = np.dtype(bool)
-_ROWS = "[] "  # begins the names of arrays of items
-
-
-def _rows_name(name: str) -> str:
-    return _ROWS + name
-
-
-def _count_name(name: str) -> str:
-    return f"{_ROWS}len {name}"
 
 
 def _is_uniform(items: list[Any]) -> bool:
@@ -505,12 +439,6 @@ def _is_uniform(items: list[Any]) -> bool:
         return False
     values = [as_value(x) for x in items]
     return len({(x.meta.rank, str(x.dtype)) for x in values}) == 1
-
-
-def as_size_of(x: Any) -> Any:
-    """Return a length as the size of an axis."""
-    size = as_size(x)
-    return size if size is not None else size_from_count(ew.convert(x, np.int64))
 
 
 def _containers(tree: Any) -> list[Any]:
@@ -532,6 +460,11 @@ class _Carries(CarryLoop):
         known = [m for m in self._predicted(loop) if not memory.reached_by([m], self.init)]
         self.memories += known
         self.carries += [name_sizes(m.current) for m in known]
+
+    def with_joined(self, results: tuple[Any, Any]) -> tuple[Any, Any]:
+        """Return what a trip gives besides the carries, and note how much of it the loop joins."""
+        self.joined = len(pytrees.flatten(results[1])[0])
+        return results
 
     @property
     def changes_dtypes(self) -> bool:
@@ -610,16 +543,13 @@ def _keep(session: Session, make: Callable[[], KeptLoop], emit: Callable[[KeptLo
                 session.in_program.append(loop.length)
                 return
         except MembersFoundError:
-            if loop.is_complete:
+            around = [frame.loop for frame in session.frames if frame.loop is not None]
+            if loop.is_complete or not all(outer.is_complete for outer in around):
                 raise
-        except AnyshapeError as error:
-            raise refuse(session, loop.code, str(error).partition("\n")[0]) from error
         except (Exception, SystemExit) as error:
-            if _is_own_mistake(error):
-                raise
-            if isinstance(error, NameError):  # of a variable that the first iteration binds, perhaps
-                raise loop.apart(f"{type(error).__name__}: {error}") from error
-            raise refuse(session, loop.code, f"{type(error).__name__}: {error}".partition("\n")[0]) from error
+            if isinstance(error, AnyshapeError) or not _is_own_mistake(error):
+                raise loop.ended_by(error) from error
+            raise
         finally:
             del session.holders[-len(held) :]
         loop.restart()
@@ -641,31 +571,32 @@ def _is_own_mistake(error: BaseException) -> bool:
 def _over(loop: KeptLoop, items: Items) -> bool:
     """Emit a loop over all items; return False where its body has to be traced again."""
     loop.length = items.length
-    carries = _Carries(loop, loop.carries | loop.row_carries(items.length))
+    carries = _Carries(loop, loop.carries | loop.lists.carries(items.length))
     _, count = _range(0, items.length)
     rows = _Rows("for", iota(count), None)
 
     def step(values: dict[str, Any], own: Sequence[Any]) -> tuple[Any, Any]:
         k = standing_for(rows.element(own), int)
         after = loop.iterate(values, lambda: loop.body(items.item(k)), k)
-        return after, loop.appended()
+        return after, carries.with_joined(loop.lists.results())
 
     (body,), further = carries.trace(step, rows.elements)
     if not loop.is_complete:
         return False
     loop.check_outside(carries, further, items.length)
-    changes = carries.changes_dtypes or loop.mixes_dtypes
-    if changes and not loop.session.frames and not items.length > 0:
+    is_first = not loop.session.frames
+    if is_first and (carries.changes_dtypes or loop.lists.mixes_dtypes) and not items.length > 0:
         loop.leave(loop.carries)
         return True
     policy = lp.DEFAULT_POLICY.get()
     _check_draws("for", policy, body)
     operands = [*carries.carries, *rows.stacks, *further]
     layout = lp.Layout(len(carries.carries), len(rows.stacks))
-    outputs = lp.scan_of_length(body, layout, rows.length, *operands, reverse=False, checkpoint=policy)
+    params: dict[str, Any] = {"reverse": False, "joined": carries.joined, "checkpoint": policy}
+    outputs = lp.scan_of_length(body, layout, rows.length, *operands, **params)
     results = carries.results(outputs)
     loop.leave(results, items.length)
-    loop.leave_lists(results, carries.stacked(outputs))
+    loop.lists.leave(results, carries.stacked(outputs))
     return True
 
 
@@ -675,12 +606,13 @@ def _until(loop: KeptLoop, items: Items) -> bool:
 
     def step(values: dict[str, Any], own: Sequence[Any]) -> tuple[Any, Any]:
         k = values.pop(_OWN)
-        return {_OWN: k + 1, **loop.iterate(values, lambda: loop.body(items.item(k)), k)}, ()
+        after = {_OWN: k + 1, **loop.iterate(values, lambda: loop.body(items.item(k)), k)}
+        return after, carries.with_joined(loop.lists.results())
 
     def going(values: dict[str, Any]) -> Any:
         return ew.logical_and(_as_bool(values[_OWN] < length), ew.logical_not(loop.stopped(values)))
 
-    carries = _Carries(loop, {_OWN: 0, **loop.carries, **loop.row_carries(length)})
+    carries = _Carries(loop, {_OWN: 0, **loop.carries, **loop.lists.carries(length)})
     return _emit_while(loop, carries, going, step, length)
 
 
@@ -693,9 +625,9 @@ def _while(loop: KeptLoop, going: Any, run: Callable[[], Any]) -> bool:
             tests.append(_as_bool(run()))
 
         after = loop.iterate(values, iteration)
-        return {_OWN: tests[0], **after}, ()
+        return {_OWN: tests[0], **after}, carries.with_joined(loop.lists.results())
 
-    carries = _Carries(loop, {_OWN: _as_bool(going), **loop.carries, **loop.row_carries(None)})
+    carries = _Carries(loop, {_OWN: _as_bool(going), **loop.carries, **loop.lists.carries(None)})
     return _emit_while(loop, carries, lambda values: values[_OWN], step, None)
 
 
@@ -713,33 +645,29 @@ def _as_bool(x: Any) -> Any:
     return x if x.dtype.kind == "b" else ew.ne(x, ew.lift(0, x))
 
 
-def _emit_while(loop: KeptLoop, carries: CarryLoop, going: Callable[[Any], Any], step: Any, length: Any) -> bool:
+def _emit_while(loop: KeptLoop, carries: _Carries, going: Callable[[Any], Any], step: Any, length: Any) -> bool:
     (test, body), further = carries.trace(step, (), [_test(going)])
     if not loop.is_complete:
         return False
     loop.check_outside(carries, further, length)
     policy = lp.DEFAULT_POLICY.get()
     _check_draws("while", policy, test, body)
-    results = lp.while_loop(test, body, len(carries.carries), *carries.carries, *further, checkpoint=policy)
-    values = carries.results(results)
-    values.pop(_OWN)
+    count, params = len(carries.carries), dict[str, Any](joined=carries.joined, checkpoint=policy)
+    outputs = lp.while_loop(test, body, count, *carries.carries, *further, **params)
+    values = carries.results(outputs)
+    own = values.pop(_OWN)
     loop.leave(values)
-    loop.leave_lists(values, {})
+    without_mask = [*outputs[:count], *outputs[count + 1 :]]
+    loop.lists.leave(values, carries.stacked(without_mask), own if length is not None else None)
     return True
 
 
 def kept_list(session: Session, items: Items, function: Callable[..., Any], code: types.CodeType) -> KeptList:
     """Return the list of a comprehension over items, which a loop of the program makes."""
-    made: list[Any] = []
-    loops: list[KeptLoop] = []
+    result = KeptList(None, code)
 
     def make() -> KeptLoop:
-        loop = KeptLoop(session, function, NO_FACTS, {"": types.CellType(made)})
-        loop.code, loop.lists = code, {"": made}
-        loop.body = lambda item: loop.growing[""].append(function(item))
-        loops[:] = [loop]
-        return loop
+        return KeptLoop(session, lambda item: result.append(function(item)), NO_FACTS, {}, code)
 
     _keep(session, make, lambda loop: _over(loop, items))
-    result: KeptList = get(loops[0].cells[""])
     return result

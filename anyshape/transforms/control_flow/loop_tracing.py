@@ -48,7 +48,7 @@ Step = Callable[[Any, Sequence[Any]], tuple[Any, Any]]
 class CarryLoop:
     """Carries of a loop in the active trace, and the types that its body takes them in.
 
-    `extra_tree` is the structure of what trips give besides the carries.
+    `extra_tree` is the structure of what trips give besides the carries. The last `joined` arrays of it are joined.
     """
 
     def __init__(self, name: str, label: str, function: Function, init: Any) -> None:
@@ -61,6 +61,7 @@ class CarryLoop:
         self.variables: dict[tuple[int, int], DimVar] = {}  # of axes whose size differs between trips
         self.promotions: dict[int, ResultType] = {}
         self.extra_tree: Any = None
+        self.joined = 0
         self.memories: list[Memory] = []  # of enclosing traces that trips write to: their values are the last carries
 
     def trace(
@@ -160,8 +161,12 @@ class CarryLoop:
     def _check_extra(self, body: Graph) -> None:
         """Raise ShapeError unless what trips give besides the carries has one size in all trips."""
         changing = {*self.variables.values(), *body.runtime}
-        for path, y in zip(result_paths(self.extra_tree), body.outputs[len(self.carries) :], strict=False):
+        paths = result_paths(self.extra_tree)
+        for k, (path, y) in enumerate(zip(paths, body.outputs[len(self.carries) :], strict=False)):
+            is_joined = k >= len(paths) - self.joined
             for axis, extent in enumerate(y.meta.extents):
+                if is_joined and axis == 0:
+                    continue
                 if not isinstance(extent, Exact) or not changing.isdisjoint(expr.variables(extent.size)):
                     y_path = path.replace("result", "y", 1)
                     why = f"results of trips are stacked, and axis {axis} of {y_path} changes size"
