@@ -55,7 +55,7 @@ def without_jumps(function: ast.FunctionDef) -> None:
         result = ast.Return(runtime("result", load(RETURNED), thunk(load(VALUE))))
         first = 1 if ast.get_docstring(function) is not None else 0
         new[first:first] = [ast.copy_location(assigned(RETURNED, ast.Constant(False)), body[-1])]
-        new.append(ast.copy_location(result, body[-1]))
+        new.append(ast.copy_location(result, _setter(new, {RETURNED})))
     function.body = [*new, *([last] if last else [])] or [ast.Pass()]
 
 
@@ -196,8 +196,16 @@ def _with_rest(statement: ast.If, rest: list[ast.stmt]) -> tuple[ast.If, list[as
     return ast.copy_location(new, statement), []
 
 
+def _setter(statements: Sequence[ast.stmt], flags) -> ast.AST:
+    """Return the first statement that sets one of some flags, in place of a jump; else the last one."""
+    nodes = [n for s in statements for n in ast.walk(s) if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") in flags]
+    setters = [n for n in nodes if isinstance(n.value, ast.Constant) and n.value.value is True]
+    return min(setters, key=lambda n: (n.lineno, n.col_offset), default=statements[-1])
+
+
 def _guarded(like: ast.stmt, flags, block: list[ast.stmt]) -> ast.If:
-    """Return statements that run where no flag is set."""
-    guarded = ast.copy_location(ast.If(ast.Tuple([*map(load, sorted(flags))], ast.Load()), block, []), like)
+    """Return statements that run where no flag is set, by a decision at the line that sets one first."""
+    test = ast.copy_location(ast.Tuple([*map(load, sorted(flags))], ast.Load()), _setter([like], flags))
+    guarded = ast.copy_location(ast.If(test, block, []), like)
     guarded.flags = sorted(flags)  # type: ignore[attr-defined]  # read by the rewriter
     return guarded

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
+from anyshape.ops.subgraph_call import RUNTIME
 from anyshape.tracing.source.jumps import UnreadableError, assigned, load, own_nodes, runtime, thunk, without_jumps
 from anyshape.tracing.source.name_flow import GROWING, Live, Liveness, Unbound, bound, grown, rebound, written
 from anyshape.tracing.source.texts import as_call, is_runtime, stated, waiting
@@ -29,7 +30,12 @@ def rewritten(node: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef:
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
         node = ast.copy_location(ast.FunctionDef("__kept_lambda__", node.args, body, []), node)
-    return ast.fix_missing_locations(_Rewriter(node, set()).function())
+    node = ast.fix_missing_locations(_Rewriter(node, set()).function())
+    for name in ast.walk(node):
+        if isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name) and name.value.id == RUNTIME:
+            # Python takes a call of a method to be at the last line of its name
+            name.end_lineno, name.end_col_offset = name.lineno, name.col_offset
+    return node
 
 
 def _check(function: ast.FunctionDef) -> None:

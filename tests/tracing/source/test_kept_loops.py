@@ -141,3 +141,19 @@ def test_errors_and_lines_are_of_the_users_function():
         jit(wrong)(np.ones(3))
     names = [entry.name for entry in caught.traceback]
     assert not [name for name in names if name.startswith("__kept")]
+
+
+def test_a_decision_on_a_jump_out_of_a_loop_has_the_text_of_the_jump():
+    def first_above(x, low):
+        for _ in range(2):
+            for v in x:
+                if v > low:
+                    return v + \
+                        low
+            x = x + 1
+        return low
+
+    traced = jit(first_above, static_argnames="low")
+    assert [traced(np.array(x), 1.5) for x in ([2.0, 1.0], [1.0, 0.0], [0.0])] == [3.5, 3.5, 1.5]
+    decisions = [line.strip() for line in str(traced.explain()).splitlines() if " is True" in line or " is False" in line]
+    assert decisions and all(line.startswith("return v + low is ") for line in decisions)
