@@ -198,7 +198,12 @@ def _with_rest(statement: ast.If, rest: list[ast.stmt]) -> tuple[ast.If, list[as
 
 def _setter(statements: Sequence[ast.stmt], flags) -> ast.AST:
     """Return the first statement that sets one of some flags, in place of a jump; else the last one."""
-    nodes = [n for s in statements for n in ast.walk(s) if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") in flags]
+    nodes = [
+        n
+        for s in statements
+        for n in ast.walk(s)
+        if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") in flags
+    ]
     setters = [n for n in nodes if isinstance(n.value, ast.Constant) and n.value.value is True]
     return min(setters, key=lambda n: (n.lineno, n.col_offset), default=statements[-1])
 

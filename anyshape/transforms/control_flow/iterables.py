@@ -55,7 +55,10 @@ def items_of(x: Any) -> Items | None:
         return Items(len(x), lambda k: x.start + k * x.step, lambda: iter(x))
     is_traced: bool = isinstance(x, Traced) and getattr(x, "is_array", False) and bool(x.meta.rank)
     if is_traced or (has_type(x, np.ndarray) and x.ndim):
-        return Items(x.shape[0], lambda k: x[k], lambda: iter(x))
+        count = x.shape[0]  # of rows: as many as this call has, where the loop stays as it is written
+        positions = lambda: builtins.range(operator.index(count))
+        is_size = isinstance(count, SymbolicSize)
+        return Items(count, lambda k: x[k], lambda: map(x.__getitem__, positions()) if is_size else iter(x))
     return None
 
 
@@ -91,7 +94,7 @@ def _length(first: Any, last: Any, step: Any) -> Any:
 def enumerate_(x: Any, start: Any = 0) -> Any:
     """Return `enumerate(x, start)`; of open items, the items of one."""
     items = items_of(x) if isinstance(x, (Items, Traced)) else None
-    plain = lambda: builtins.enumerate(x, start)
+    plain = lambda: builtins.enumerate(x if items is None else items, start)
     return plain() if items is None else Items(items.length, lambda k: (k + start, items.item(k)), plain)
 
 
@@ -115,7 +118,9 @@ def zip_(*xs: Any, strict: bool = False) -> Any:
         return plain()
     lengths = [items.length for items in each if items is not None]
     length = functools.reduce(_shorter, lengths)
-    return Items(length, lambda k: tuple([items.item(k) for items in each if items is not None]), plain)
+    return Items(
+        length, lambda k: tuple([items.item(k) for items in each if items is not None]), lambda: builtins.zip(*each)
+    )
 
 
 def _shorter(a: Any, b: Any) -> Any:

@@ -349,7 +349,8 @@ def listed(function: Callable[..., Any], iterable: Any, is_tuple: bool) -> Any:
     items = items_of(iterable) if session is not None else None
     if items is not None and session is not None and _is_kept(session, items.length, function, NO_FACTS):
         return kept_list(session, items, (lambda item: function(*item)) if is_tuple else function, function.__code__)
-    return made([function(*item) if is_tuple else function(item) for item in iterable])
+    each = iterable if items is None else items
+    return made([function(*item) if is_tuple else function(item) for item in each])
 
 
 # -- choices
@@ -505,6 +506,7 @@ def for_(iterable: Any, body: Callable[[Any], None], facts: tuple[Any, ...]) -> 
             return
         if session.frames and iter(iterable) is iterable and sys.getrefcount(iterable) > _OWN_REFERENCES:
             raise refuse(session, None, "it goes on with an iterator that is made outside of it")
+        iterable = items if items is not None else iterable
     cells = cells_of(body)
     with _unrolled(session, iterable):
         _run(iterable, body, cells, known)

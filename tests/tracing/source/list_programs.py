@@ -1,4 +1,4 @@
-# ruff: noqa: B007, PLC0206, RUF059  # as people write them
+# ruff: noqa: B007, PLC0206, RUF059, SIM105  # as people write them
 """Functions that make lists in loops, as people write them: each is run beside plain Python."""
 
 import numpy as np
@@ -556,3 +556,31 @@ def items_of_dict_of_lists(x):
         for k, values in ls.items():
             values.append(v if k == "a" else -v)
     return np.array(ls["a"]), np.array(ls["b"])
+
+
+@program
+def rows_of_mask_in_try(x):
+    s = 0.0
+    for v in x[x > 1]:
+        try:
+            s += v
+        except ValueError:
+            pass
+    return s
+
+
+@program
+def rows_from_value_in_try(x):
+    s = 0.0
+    k = int(x.sum()) % 3
+    for i, (v, w) in enumerate(zip(x[k:], x[k:][::-1])):
+        try:
+            s += v * i - w
+        except ValueError:
+            pass
+    return s
+
+
+@program
+def list_of_mask(x):
+    return [v * 2 for v in x[x > 1]]

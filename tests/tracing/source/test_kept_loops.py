@@ -21,7 +21,9 @@ AS_WRITTEN = {
     "appends_to_iterated_around": "that it runs over", "append_in_function": "members",
     "items_of_dict_of_lists": "members", "tally_held": "held elsewhere",
     "appended_then_written": "written to later", "key_in_branch": "members", "list_reset": "another kind",
-    "zip_star": "its length", "member_set": "type set", "str_attr": "", "alias_attr_array": "two names",
+    "zip_star": "its length", "rows_of_mask_in_try": "exceptions", "rows_from_value_in_try": "exceptions",
+    "list_of_mask": "the function returns a list", "member_set": "type set",
+    "str_attr": "", "alias_attr_array": "two names",
     "alias_attr_array2": "another name", "nested_attr": "", "nested_attr2": "",
     "written_argument": "", "rebound_after_writes": "", "written_next_time": "",
     "rebind_in_if": "a name stands for", "maxl": "", "rec": "", "rec2": "", "filled": "",
@@ -148,12 +150,13 @@ def test_a_decision_on_a_jump_out_of_a_loop_has_the_text_of_the_jump():
         for _ in range(2):
             for v in x:
                 if v > low:
-                    return v + \
-                        low
+                    return v + low
             x = x + 1
         return low
 
     traced = jit(first_above, static_argnames="low")
     assert [traced(np.array(x), 1.5) for x in ([2.0, 1.0], [1.0, 0.0], [0.0])] == [3.5, 3.5, 1.5]
-    decisions = [line.strip() for line in str(traced.explain()).splitlines() if " is True" in line or " is False" in line]
+    decisions = [
+        line.strip() for line in str(traced.explain()).splitlines() if " is True" in line or " is False" in line
+    ]
     assert decisions and all(line.startswith("return v + low is ") for line in decisions)
