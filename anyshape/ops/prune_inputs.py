@@ -290,10 +290,10 @@ def _needed_positions(body: Graph, layout: Layout, carries: Sequence[bool]) -> l
 def _read_positions(body: Graph, layout: Layout) -> list[int]:
     """Return the positions of the inputs of a body that stay.
 
-    A piece does where a value has its length, which a transpose cannot read off linear values.
+    A piece does where a value or a carry has its length, which a transpose cannot read off linear values.
     """
     pieces = range(layout.stacks.stop, layout.own)
-    named = variables_in_types(replace(body, inputs=())) if pieces else set()
+    named = variables_in_types(replace(body, inputs=body.inputs[: layout.carries])) if pieces else set()
     variables = {i: {v for v, _ in body.inputs[i].meta.variable_axes()} for i in pieces}
     return read_positions([body], [i for i in pieces if not variables[i].isdisjoint(named)])
 

@@ -584,3 +584,14 @@ def rows_from_value_in_try(x):
 @program
 def list_of_mask(x):
     return [v * 2 for v in x[x > 1]]
+
+
+@program
+def stack_popped(x):
+    st = []
+    s = 0.0
+    for v in x:
+        while len(st) > 0 and st[-1] < v:
+            s += st.pop()
+        st.append(v)
+    return s, np.array(st)

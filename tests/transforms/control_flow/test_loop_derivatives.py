@@ -286,6 +286,20 @@ def test_arnoldi_with_a_growing_basis():
     np.testing.assert_allclose(np.sum(g * d), difference, rtol=1e-7)
 
 
+def test_a_carry_that_inner_loops_shrink_and_outer_ones_let_grow():
+    def popped(x):
+        def trip(carry, v):
+            drop = lambda c: (c[0][: c[0].shape[0] - 1], c[1] + c[0][0] * v)
+            stack, total = anyshape.while_loop(lambda c: np.sum(c[0]) > v, drop, carry)
+            return (np.concatenate([stack, v[None]]), total), ()
+
+        return scan(trip, (x[:2] * 1.0, 0.0 * x[0]), x)[0][1]
+
+    x = np.array([1.5, 0.3, 3.6, 2.2])
+    slopes = [(popped(x + e) - popped(x - e)) / 2e-6 for e in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(jit(grad(popped))(x), slopes, rtol=1e-7, atol=1e-8)
+
+
 def test_custom_rules_inside_and_around():
     @anyshape.custom_jvp
     def forward(x):
