@@ -1,6 +1,7 @@
 """The functions that the pages of this folder show: `loss` in how_a_call_flows.md, the mistakes in errors.md."""
 
 import queue
+import random
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def halved_to_one(x):
 
 
 def noisy(x):
-    return x + np.random.normal(size=3)
+    return x + random.random()
 
 
 def changes(x, y):

@@ -267,7 +267,7 @@ def kron(a: Any, b: Any) -> Any:
     product = dot_general(mv.reshape(x, shape_x), mv.reshape(y, shape_y), NO_AXES, NO_AXES)
     product = transpose(product, [a for i in range(rank) for a in (i, rank + i)])
     merged: list[Size] = [m * n for m, n in zip(shape_x, shape_y, strict=True)]
-    return mv.reshape(product, merged)
+    return mv.reshape(product, merged).unshared()
 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:

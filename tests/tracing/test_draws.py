@@ -18,6 +18,7 @@ from anyshape.errors import FrozenDrawError
 from anyshape.tracing.draws import refuse_draws, streams
 
 X = np.arange(3.0)
+pytestmark = pytest.mark.usefixtures("as_written")  # functions that are read draw from `numpy.random` in each call
 BIT_GENERATORS = ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"]
 
 

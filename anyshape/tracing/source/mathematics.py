@@ -8,9 +8,11 @@ import numpy as np
 
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.operands.promotion import resolve_size
 from anyshape.numpy.serve import FUNCTIONS
 from anyshape.ops.control import check, stop_gradient
 from anyshape.support.packages import load
+from anyshape.support.true_types import has_type
 from anyshape.tracing.source.python_numbers import as_complex, as_float, as_int, product, whole
 
 Function = Callable[..., Any]
@@ -28,6 +30,19 @@ def _not(condition: Any) -> Any:
 
 def _number(x: Any) -> Any:
     return as_float(x) if isinstance(x, (Traced, SymbolicSize)) else float(x)
+
+
+def _of_unknown(function: Function) -> Function:
+    """Return a function that leaves sizes to Python for which the trace is alone, as they are numbers."""
+
+    def served(*args: Any, **kwargs: Any) -> Any:
+        sizes = [x for x in args if isinstance(x, SymbolicSize)]
+        is_known = sizes and not any(isinstance(x, Traced) for x in args)
+        if is_known and all(has_type(resolve_size(x), int) for x in sizes):
+            return NotImplemented
+        return function(*args, **kwargs)
+
+    return served
 
 
 def _is_nan(x: Any) -> Any:
@@ -198,7 +213,7 @@ _DOMAINS: dict[str, Function | None] = {
     "atanh": lambda x: abs(x) >= 1,
     "fmod": lambda x, y: _not(_is_nan(x) | _is_nan(y)) & ((abs(x) == np.inf) | _is_zero(y)),
 }
-MATH: dict[str, Function] = {
+_MATH: dict[str, Function] = {
     **{name: _function(_NUMPY_NAMES.get(name, name), domain) for name, domain in _DOMAINS.items()},
     **{name: _function(name, overflows=True) for name in ("exp", "exp2", "expm1", "sinh", "cosh")},
     **{name: _question(name) for name in ("isnan", "isinf", "isfinite")},
@@ -216,6 +231,7 @@ MATH: dict[str, Function] = {
     "dist": _distance,
     "prod": product,
 }
+MATH: dict[str, Function] = {name: _of_unknown(function) for name, function in _MATH.items()}
 
 
 # -- complex numbers -----------------------------------------------------------------------------------------------

@@ -143,6 +143,8 @@ def _of_numpy(function: Any) -> Any:
     ours = np_ndarray if function is np.ndarray else public_for(function)
     if ours is not None:
         return _remembered(function, ours if isinstance(ours, type) else _makes_arrays(ours))
+    if (tested := own_of(_SERVED_MODULES, getattr(function, "__module__", None) or "", function)) is not None:
+        return _remembered(function, tested)
     home = sys.modules.get(getattr(function, "__module__", ""))
     is_public = getattr(home, function.__name__, None) is function
     return _remembered(function, function) if is_public else function
@@ -161,8 +163,8 @@ def _of_scipy(function: Any) -> Any:
     return _remembered(function, ours if isinstance(ours, type) else _makes_arrays(ours))
 
 
-# public modules of SciPy, with ours; those inside of others come first by their longer names
-_SERVED_MODULES = {
+# public modules of SciPy and NumPy, with ours; those inside of others come first by their longer names
+_SERVED_MODULES = {"numpy.testing": "anyshape.numpy.testing"} | {
     f"scipy.{name}": f"anyshape.scipy.{name}"
     for name in (
         "cluster.vq", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
@@ -207,8 +209,23 @@ def _of_owner(owner: Any, method: Any) -> Any:
     if type(owner) is type:
         ours = _by_module(owner)
         return method if ours is owner else getattr(ours, method.__name__, method)
+    if owner is _GLOBAL_GENERATOR:
+        return _of_global_generator(method)
     ours = _distribution(owner)
     return method if ours is None else _for_traced(method, getattr(ours, method.__name__, method))
+
+
+def _of_global_generator(function: Any) -> Any:
+    """Return what stands for a function of `numpy.random`: one that draws in each run, also without traced operands."""
+    name = function.__name__
+    is_public = getattr(np.random, name, None) == function
+    return getattr(load("anyshape.numpy.random"), name) if is_public else function
+
+
+def _of_grid(grid: Any) -> Any:
+    """Return what stands for one of the objects of NumPy that make arrays where they are indexed."""
+    names = [name for name in ("r_", "c_", "mgrid", "ogrid") if getattr(np, name) is grid]
+    return getattr(load("anyshape.numpy"), names[0]) if names else grid
 
 
 def _called(ours: Function, owner: Any, method: Any, *args: Any) -> Any:
@@ -245,6 +262,7 @@ def _of_array(array: np.ndarray, name: str, method: Any) -> Any:
     return served
 
 
+_GLOBAL_GENERATOR = np.random.mtrand._rand
 _PLAIN = (list, dict, str, tuple, set)  # whose methods mean themselves
 _WRITING = ("sort", "fill", "put", "partition", "resize", "setfield", "setflags", "byteswap", "itemset", "tolist")
 _BY_TYPE: dict[type, Callable[[Any], Any]] = {
@@ -253,6 +271,8 @@ _BY_TYPE: dict[type, Callable[[Any], Any]] = {
     types.MethodType: _of_method,
     type: _by_module,
     np.ufunc: _of_numpy,
+    **dict.fromkeys([type(np.r_), type(np.c_), type(np.mgrid), type(np.ogrid)], _of_grid),
+    type(np.random.seed): _of_global_generator,
     type(np.sum): _of_numpy,  # what dispatches by NumPy's protocol
 }
 _BY_MODULE: dict[Any, Callable[[Any], Any] | None] = {}  # by the name of a module that was met

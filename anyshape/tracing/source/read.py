@@ -45,7 +45,8 @@ _MEANT = {
 _MAKERS = {
     "arange", "array", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d", "atleast_3d", "block", "bool_",
     "complex128", "empty", "eye", "float32", "float64", "full", "geomspace", "identity", "indices", "int32", "int64",
-    "linspace", "logspace", "meshgrid", "ones", "tri", "zeros",
+    "linspace", "logspace", "meshgrid", "ones", "tri", "zeros", "c_", "mgrid", "ogrid", "r_", "deepcopy", "fromiter",
+    "random", "testing", "vectorize",
 }  # fmt: skip  # of NumPy, which do not see traced values themselves
 _TRIGGERS = _MEANT | _MAKERS
 

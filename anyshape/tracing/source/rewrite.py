@@ -17,6 +17,7 @@ from anyshape.tracing.source.texts import as_call, is_runtime, stated, waiting
 
 _ALL_NAMES = {"locals", "vars", "dir", "eval", "exec"}  # they see variables that moved into functions inside
 _LISTED = {"sum", "min", "max", "list", "tuple", "sorted"}  # they read a generator to its end
+_GRIDS = {"r_", "c_", "mgrid", "ogrid"}  # what makes arrays where it is indexed
 _OPERATORS = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
     ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
@@ -226,6 +227,13 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.ctx, ast.Load) and not is_outside:
             node.value = ast.copy_location(runtime("of", node.value), node.value)
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        name = getattr(node.value, "attr", getattr(node.value, "id", ""))
+        self.generic_visit(node)
+        if name in _GRIDS and isinstance(node.ctx, ast.Load):
+            node.value = ast.copy_location(runtime("grid", node.value), node.value)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:

@@ -175,6 +175,11 @@ def _compared_by(function: Any) -> Any:
     return compare_or_ask
 
 
+def grid(x: Any) -> Any:
+    """Return what is indexed in place of `np.r_` and the like."""
+    return meaning(x) if _session() is not None else x
+
+
 _PROPERTIES: weakref.WeakKeyDictionary[type, dict[str, property]] = weakref.WeakKeyDictionary()
 
 
@@ -425,7 +430,8 @@ def compare(left: Any, *others: tuple[str, Callable[[], Any]]) -> Any:
 def _compared(symbol: str, left: Any, right: Any) -> Any:
     if symbol in _OPERATORS:
         return _OPERATORS[symbol](left, right)
-    if _choosing() and isinstance(left, Traced) and type(right) in (tuple, list, set, range) and len(right):
+    is_listed = type(right) in (tuple, list, set, range) and len(right) > 0
+    if is_listed and _choosing() and any(map(_is_open, (left, *right))) and not any(map(np.ndim, (left, *right))):
         is_in = functools.reduce(ew.logical_or, [_as_bool(left == x) for x in right])
         return is_in if symbol == "in" else ew.logical_not(is_in)
     return (left in right) is (symbol == "in")
