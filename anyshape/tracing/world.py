@@ -31,6 +31,7 @@ _KINDS = {
 }  # fmt: skip
 _HOMES = {"time", "posix", "nt", "io", "_io", "builtins", "_socket"}
 _OF_DATES = {"now", "today", "utcnow"}
+_NAMES = _OF_DATES | set(_KINDS)
 _ENVIRONMENT = {id(getattr(type(os.environ), name).__code__) for name in ("__getitem__", "__iter__")}
 _READERS = {  # modules whose functions read for their callers
     "os", "posixpath", "ntpath", "genericpath", "pathlib", "glob", "io", "uuid", "secrets", "random", "datetime",
@@ -48,7 +49,7 @@ def warning_of_reads(name: str) -> Iterator[None]:
 
     def see(frame: FrameType, event: str, arg: Any) -> None:
         if event == "c_call":
-            kind = _kind(arg)
+            kind = _kind(arg) if getattr(arg, "__name__", "") in _NAMES else ""
         else:
             kind = "the environment" if event == "call" and id(frame.f_code) in _ENVIRONMENT else ""
         if kind and (where := _reader(frame, kind)) is not None:
@@ -71,16 +72,16 @@ _MEANINGS = {"anyshape.tracing.source.meanings", "anyshape.transforms.control_fl
 
 def _kind(function: Any) -> str:
     """Return what a function of C reads, "" for nothing outside."""
-    name = getattr(function, "__name__", "")
-    if name in _OF_DATES:
+    if function.__name__ in _OF_DATES:
         owner = function.__self__
         return "a clock" if isinstance(owner, type) and issubclass(owner, datetime.date) else ""
-    return _KINDS[name] if name in _KINDS and function.__module__ in _HOMES else ""
+    return _KINDS[function.__name__] if function.__module__ in _HOMES else ""
 
 
 def _reader(frame: FrameType | None, kind: str) -> SourceLine | None:
     """Return the line of the user that reads, None where other code reads for itself, or a file is written."""
-    mode: Any = _mode(frame)
+    is_file = kind == "a file"
+    mode: Any = _mode(frame) if is_file else ""
     while frame is not None and (_module(frame).partition(".")[0] in _READERS or _module(frame) in _MEANINGS):
         mode = frame.f_locals.get("mode", mode)
         frame = frame.f_back
@@ -88,7 +89,7 @@ def _reader(frame: FrameType | None, kind: str) -> SourceLine | None:
         return None
     if any(_module(f).startswith("anyshape.backend") for f in traced_frames(frame)):
         return None  # a callback, which runs
-    is_written = kind == "a file" and not {"w", "a", "x"}.isdisjoint(str(mode))
+    is_written = is_file and not {"w", "a", "x"}.isdisjoint(str(mode))
     return None if is_written else line_of(frame)
 
 
