@@ -200,18 +200,18 @@ def split(row, example, namespace):
 
 @lru_cache(maxsize=8)  # the tests of a case stand together: tests/laws/conftest.py
 def programs_of(case):
-    """The jitted function of a case, its JVP and its VJP, traced once for all tests that compare with them.
+    """The jitted function of a case, its JVP, its VJP and `both`, traced once for all tests that compare with them.
 
-    The programs take `(*arrays)`, `(moving, rest, directions)` and `(moving, rest, weights)`; `rest` is closed over,
-    as a user would.
+    The programs take `(*arrays)`, `(moving, rest, directions)`, `(moving, rest, weights)`, and both of these; `rest` is
+    closed over, as a user would.
     """
     _, row, dtype = case
     f = split(row, arrays_of(row, few_combinations(row)[0], dtype), anp).function
-    return SimpleNamespace(
-        value=anyshape.jit(in_namespace(row, anp)),
-        forward=anyshape.jit(lambda m, r, t: anyshape.jvp(lambda *xs: f(xs, r), tuple(m), tuple(t))),
-        back=anyshape.jit(lambda m, r, w: pull_back(f, m, r, w)),
-    )
+    forward = lambda m, r, t: anyshape.jvp(lambda *xs: f(xs, r), tuple(m), tuple(t))
+    back = lambda m, r, w: pull_back(f, m, r, w)
+    both = lambda m, r, t, w: (*forward(m, r, t), back(m, r, w))
+    programs = {"value": in_namespace(row, anp), "forward": forward, "back": back, "both": both}
+    return SimpleNamespace(**{name: anyshape.jit(function) for name, function in programs.items()})
 
 
 def pull_back(f, moving, rest, weights):

@@ -1,6 +1,7 @@
 """Find the lines of the user's program on the stack: the innermost one, and its callers within a trace."""
 
 import functools
+import inspect
 import itertools
 import os
 import re
@@ -21,6 +22,7 @@ REPEATS = 64  # of an expression, up to which nothing is said
 _FEW = 16  # evaluations of an expression before its callers are looked at
 _MANY = 1024  # evaluations of an expression from which on its callers are no longer looked at
 _DEEPEST = 200  # numbers of a path, two for each caller: a deep recursion is not walked to its end for each operation
+_RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # flags of code
 _ADVICE = "anyshape.scan or fori_loop makes trips that are alike one program, for any number of them"
 _PACKAGE = os.path.abspath(os.path.join(os.path.realpath(__file__), *[os.pardir] * 3))
 _DEMO = f"{_PACKAGE}/demo"  # counts as code of a user
@@ -248,7 +250,9 @@ class RepeatedLines:
     def __init__(self) -> None:
         self.counts: dict[tuple[int, int], int] = {}
         self.by_callers: dict[tuple[int, ...], int] = {}
-        self.callee: FrameType | None = None  # of the last operation
+        self.frame: FrameType | None = None  # of the last operation
+        self.callee: FrameType | None = None  # that this frame called
+        self.path: tuple[SourceLine, ...] = ()  # of calls of this frame
         self.known: dict[tuple[int, int], SourceLine] = {}  # by position; a line keeps its code alive, and so the id
         self.paths: dict[tuple[int, ...], tuple[SourceLine, ...]] = {}  # by positions, which keep code alive too
         self.named: set[object] = set()  # functions and lines that were named: a loop has many lines
@@ -258,7 +262,10 @@ class RepeatedLines:
         frame, callee = calling_frames(sys._getframe(3))  # behind the builder, which alone asks
         if frame is None:
             return None
-        key, path = (id(frame.f_code), frame.f_lasti), self._path(frame)
+        if frame is not self.frame:  # a frame that runs has the callers that it had, unless it was resumed
+            self.frame = None if frame.f_code.co_flags & _RESUMED else frame
+            self.path = self._path(frame)
+        key, path = (id(frame.f_code), frame.f_lasti), self.path
         where = self.known.get(key)
         if where is None or where.path is not path:
             where = self._learn(key, frame, path)
@@ -300,8 +307,8 @@ class RepeatedLines:
         return path
 
     def forget_frame(self) -> None:
-        """Let go of the last frame, which holds arrays of the user."""
-        self.callee = None
+        """Let go of the last frames, which hold arrays of the user."""
+        self.frame = self.callee = None
 
     def _repeats(self, frame: FrameType) -> bool:
         """Count a position with its callers, and return whether these repeat."""

@@ -124,3 +124,22 @@ def test_lines_of_the_standard_library_are_not_those_of_the_user(function):
     assert "test_user_stack.py" in str(error.value)
     for file in ("functools", "contextlib", "statistics", "encoder", "__init__"):
         assert f"{file}.py" not in str(error.value)
+
+
+def sines(x):
+    while True:
+        x = np.sin(x)
+        yield x
+
+
+def taken_twice(x):
+    steps = sines(x)
+    first = next(steps)
+    return first, next(steps)
+
+
+def test_each_line_that_resumes_a_generator_calls_what_it_runs():
+    jitted = jit(taken_twice)
+    jitted(np.ones(12))
+    callers = [[line.line for line in node.where.path] for node in jitted.programs()[0].trace.graph.nodes]
+    assert callers == [[lines(taken_twice) + 1], [lines(taken_twice) + 2]]
