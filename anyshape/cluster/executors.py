@@ -523,7 +523,8 @@ class Dask:
                 self.client.cancel(list(waiting), force=True)
                 # by the loops of the workers, beside their tasks
                 self.client.run(on_worker.stop_pass, run_id, on_error="ignore")
-            row = next((row for name, row in _PROBLEMS.items() if _is_named(error, name)), None)
+            names = {c.__name__ for c in type(error).__mro__}
+            row = next((row for name, row in _PROBLEMS.items() if name in names), None)
             if is_closed and isinstance(error, Exception):
                 row = _SCHEDULER
             if row is None or isinstance(error, ClusterError):
@@ -548,10 +549,6 @@ def _is_closed(client) -> bool:
     """Return whether a client has lost its scheduler."""
     comm = getattr(client, "scheduler_comm", None)
     return client.status in ("closed", "closing", "connecting") or comm is None or comm.closed()
-
-
-def _is_named(error: BaseException, name: str) -> bool:
-    return any(c.__name__ == name for c in type(error).__mro__)
 
 
 _SCHEDULER = (

@@ -50,7 +50,10 @@ def with_token(graph: Graph, count: int = 0) -> Graph:
 
 def read_positions(graphs: Sequence[Graph], always: Sequence[int] = ()) -> list[int]:
     """Return the positions of the inputs that one of the graphs reads, as values or for a size that it has."""
-    read = {i for g in graphs for i, v in enumerate(g.inputs) if v in _values_read(g)} | {*always}
+    read = {*always}
+    for g in graphs:
+        values = {*g.outputs, *[v for n in g.nodes for v in n.operands]}
+        read |= {i for i, v in enumerate(g.inputs) if v in values}
     for graph in graphs:
         inputs = [v for i, v in enumerate(graph.inputs) if i in read]
         without = replace(graph, inputs=tuple(inputs))
@@ -62,10 +65,6 @@ def read_positions(graphs: Sequence[Graph], always: Sequence[int] = ()) -> list[
 def _axis(source: DimSource) -> InputAxis | None:
     axis = expr.as_atom(source.size)
     return axis if isinstance(axis, InputAxis) else None
-
-
-def _values_read(graph: Graph) -> set[Value]:
-    return {*graph.outputs, *[v for n in graph.nodes for v in n.operands]}
 
 
 def with_inputs(graphs: Sequence[Graph], positions: Sequence[int]) -> tuple[Graph, ...]:

@@ -485,7 +485,7 @@ class SymbolicShape(Sizes):
         >>> symbolic_shape("4*n, 3").resolve_reshape((6, SymbolicShape.infer))
         (6, 2*n)
         """
-        to = [s if _is_infer(s) else _checked(s) for s in to_shape]
+        to = [s if has_type(s, _NUMBERS) and s == SymbolicShape.infer else _checked(s) for s in to_shape]
         base = _joint([*self, *to])
         scope = Scope(conditions=_conditions([*self, *to]), root=base.root)
         known = len(scope.conditions)
@@ -531,10 +531,6 @@ def _same_value(a, b) -> bool:
 def unproved(spec: str, needed: Condition, scope: Scope) -> UnprovedClaimError:
     """Return the error for a condition that an operation on declared sizes assumed."""
     return UnprovedClaimError(spec, needed.why, str(needed.claim), scope.witnesses(needed.claim))
-
-
-def _is_infer(size) -> bool:
-    return has_type(size, _NUMBERS) and size == SymbolicShape.infer
 
 
 def _expr(size) -> Size:

@@ -578,7 +578,7 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
         return generator_array(x)
     if has_type(x, (np.ndarray, np.generic, *PYTHON_SCALARS)):
         array = plain_array(x, function, path)
-        if _holds_numbers(array) or _holds_generators(array):
+        if (array.dtype.kind in NUMERIC and array.dtype.isnative) or _holds_generators(array):
             return array
         if has_type(x, int):
             advice = "pass an integer of at most 64 bits, or a float"
@@ -588,10 +588,6 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
         check_numbers(x, foreign, path, function)
         return as_leaf(foreign, path, function)
     raise ArgumentError(function, path, f"is of type {type(x).__name__}, not an array", advice_for(x))
-
-
-def _holds_numbers(array: np.ndarray) -> bool:
-    return array.dtype.kind in NUMERIC and array.dtype.isnative
 
 
 def _holds_generators(array: np.ndarray) -> bool:

@@ -48,7 +48,7 @@ from anyshape.autodiff.structural_zeros import (
 )
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph.ir.builder import Builder, Traced, activate
+from anyshape.graph.ir.builder import Builder, activate
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, draws, happens_once, raises, walk, without_effects
 from anyshape.graph.ir.op_local import close
 from anyshape.graph.prover.constraints import Condition, at_least
@@ -262,7 +262,7 @@ class _Tape:
             stacks = [*[builder.handle(builder, v) for v in self.stacked], *map(size_value, self.lengths)]
             joined = [
                 *[size_carrier(expr.from_atom(v)) for v in self.changing],
-                *[_raveled(builder.handle(builder, v)) for v in self.pieces],
+                *[reshape(builder.handle(builder, v), [elements(_sizes(v.meta))]) for v in self.pieces],
             ]
             has_none = not (stacks or joined or outputs.stacked or outputs.joined)
             if self.loop.test is not None and (has_none or not isinstance(self.loop.checkpoint, str)):
@@ -352,11 +352,6 @@ def _sizes(meta: TensorMeta) -> Shape:
     """Return the exact sizes of what is saved."""
     assert meta.sizes is not None  # values without are not saved, and results of trips have them
     return meta.sizes
-
-
-def _raveled(x: Traced):
-    """Return the elements of an array in one axis."""
-    return reshape(x, [elements(_sizes(x.meta))])
 
 
 def _unraveled(x, shape: Shape):

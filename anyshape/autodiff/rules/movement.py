@@ -103,11 +103,8 @@ linear(mv.rev_op, lambda ctx, ct, x, *, axes: mv.rev(ct, axes))
 
 
 def _pad_jvp(ctx, tangents, out, x, *, low, high, interior, value, sources=()):
-    return apply(mv.pad_op, tangents[0], sources=sources, low=low, high=high, interior=interior, value=_zero(x.dtype))
-
-
-def _zero(dtype):
-    return dtype.type(0).item()
+    zero = x.dtype.type(0).item()
+    return apply(mv.pad_op, tangents[0], sources=sources, low=low, high=high, interior=interior, value=zero)
 
 
 def _pad_transpose(ctx, ct, x, *, low, high, interior, value, sources=()):

@@ -537,17 +537,13 @@ def _before(steps):
     return xp.concatenate([xp.ones_like(steps[:, :1]), xp.cumprod(steps, axis=1)[:, :-1]], axis=1)
 
 
-def _without_each(steps):
-    """Return for each column the product of all others."""
-    return _before(steps) * _before(steps[:, ::-1])[:, ::-1]
-
-
 def _lagrange(v, x, y):
     """Return the polynomial through (x, y) at a vector of points, along the first axis."""
     scale = 4.0 / xp.where(x.shape[0] > 1, xp.max(x) - xp.min(x), 4.0)  # products neither overflow nor vanish
     between = xp.where(xp.eye(x.shape[0], dtype=bool), 1.0, (x[:, None] - x[None, :]) * scale)
     weights = 1.0 / xp.prod(between, axis=1)
-    parts = _without_each((v[:, None] - x[None, :]) * scale) * weights
+    steps = (v[:, None] - x[None, :]) * scale
+    parts = _before(steps) * _before(steps[:, ::-1])[:, ::-1] * weights  # each column has the product of all others
     return xp.tensordot(parts, y, 1)
 
 

@@ -352,7 +352,8 @@ def closed_over(functions: Sequence[Any]) -> list[Any]:
     values: dict[int, Any] = {}
 
     def record(x):
-        if not _has_ended(x):
+        has_ended = x.builder.closed if isinstance(x, Traced) else x.scope.closed
+        if not has_ended:
             values.setdefault(id(x), x)
         return x
 
@@ -369,10 +370,6 @@ def rebound(functions: Sequence[Any], values: Sequence[Any], stand_ins: Sequence
     new = {id(x): y for x, y in zip(values, stand_ins, strict=True)}
     walk = _Walk(lambda x: new.get(id(x), x))
     return [walk.renew(function) for function in functions]
-
-
-def _has_ended(x) -> bool:
-    return x.builder.closed if isinstance(x, Traced) else x.scope.closed
 
 
 class HasRule:

@@ -239,12 +239,9 @@ def _prune_inside(graph: Graph) -> Graph:
     sizes = {v: ctx.sizes(v, field="elements") for v in graph.inputs}
     read = {sizes[v]: v for v in reversed(graph.inputs) if v in values}
     other = {v: read.get(sizes[v], v) for v in graph.inputs if v not in values and sizes[v]}
-    nodes = [n if other.keys().isdisjoint(n.sources) else _with_sources(n, other) for n in graph.nodes]
+    renamed = lambda n: replace(n, sources=tuple([other.get(v, v) for v in n.sources]))
+    nodes = [n if other.keys().isdisjoint(n.sources) else renamed(n) for n in graph.nodes]
     return prune_branches(replace(graph, nodes=tuple(nodes)))
-
-
-def _with_sources(node: Node, other: Mapping[Value, Value]) -> Node:
-    return replace(node, sources=tuple([other.get(v, v) for v in node.sources]))
 
 
 def _size_carrier(sizes: NodeSizes, stack: Value) -> Node | None:
