@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anyshape.backend.compiler.codegen.execute import EntryGuard, Meter, Run, compile_plan
+from anyshape.backend.compiler.codegen.execute import EntryGuard, Meter, Run, compile_plan, has_loop
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.lower import lower, size_bindings
 from anyshape.backend.compiler.op_traits import bytes_of
@@ -53,7 +53,14 @@ from anyshape.numpy.operands.memory import into, shares
 from anyshape.program.specialize import BroadcastPattern, CallPatterns, ContractionPaths, broadcast_groups
 from anyshape.support.fork_lock import Lock, collection_deferred, restores_thread
 from anyshape.support.lazy_dataclass import dataclass, replace
-from anyshape.support.packages import automatic_kernels, costs, loop_slots, native_kernels, subgraph_transforms
+from anyshape.support.packages import (
+    automatic_kernels,
+    costs,
+    loop_slots,
+    native_kernels,
+    native_nests,
+    subgraph_transforms,
+)
 from anyshape.support.progress import phase
 from anyshape.support.true_types import has_type
 from anyshape.tracing.trace import Trace
@@ -61,6 +68,7 @@ from anyshape.tracing.trace import Trace
 if TYPE_CHECKING:
     from anyshape.backend.native.automatic import AutomaticKernels
     from anyshape.backend.native.kernels import PlanKernels
+    from anyshape.backend.native.nests import Nests
 
 _PLAN = logging.getLogger("anyshape.plan")
 
@@ -78,6 +86,7 @@ class Planner:
         self.trace, self.max_bytes, self.tier = trace, max_bytes, tier
         self.compile_mode = compile_mode
         self.kernels: list[PlanKernels | AutomaticKernels] = []  # of each optimised plan
+        self.nests: Nests | None = None  # of all plans with loops
         with phase(f"planning {trace.graph.name}"), collection_deferred():
             self.graph: Graph = optimize(trace.graph)
         # Buffers grow with the number of threads, so a memory limit fixes that number.
@@ -215,7 +224,16 @@ class Planner:
         budget = self._budget(graph, plan, over_limit, timers)
         with phase(f"generating code of {self.graph.name}"), collection_deferred():
             guards = [*before, *entry_guards, *after]
-            return compile_plan(plan, budget, guards, timers, self.threads, meter, self._kernels_of(plan, tier))
+            kernels = self._kernels_of(plan, tier)
+            return compile_plan(plan, budget, guards, timers, self.threads, meter, kernels, nests=self._nests_of(plan))
+
+    def _nests_of(self, plan: Plan) -> Nests | None:
+        """Return what runs the loops of a plan as machine code, None for a plan without any."""
+        if self.compile_mode == "off" or self.max_bytes is not None or not has_loop(plan):
+            return None
+        if self.nests is None:
+            self.nests = native_nests.Nests(self.compile_mode)
+        return self.nests
 
     def _kernels_of(self, plan: Plan, tier: Tier | None) -> PlanKernels | AutomaticKernels | None:
         """Return what collects the kernels of a plan. A first plan has none, nor one whose memory is limited."""
@@ -228,11 +246,16 @@ class Planner:
         return kernels
 
     def kernel_outcomes(self) -> tuple[str, ...]:
-        """Return what became of the groups that were to be compiled, a line for each outcome."""
+        """Return what became of the groups and loops that were to be compiled, a line for each outcome."""
         for kernels in self.kernels:
             kernels.refresh()
         states = [state for kernels in self.kernels for state in kernels.states.values()]
-        return tuple([f"{count} of {len(states)} groups: {state}" for state, count in Counter(states).items()])
+        loops = [] if self.nests is None else self.nests.states()
+        return tuple([
+            f"{count} of {len(found)} {what}: {state}"
+            for what, found in (("groups", states), ("loops", loops))
+            for state, count in Counter(found).items()
+        ])  # fmt: skip
 
     def _compiled_at_need(self, graph: Graph, timers: Timers | None, tier: Tier | None, meter: Meter | None) -> Run:
         """Return the function for sizes whose shape-only values are too large to cache; its first call compiles it."""
@@ -240,7 +263,8 @@ class Planner:
         @functools.cache
         def compiled() -> Run:
             plan = self.unhoisted(graph, tier)
-            return compile_plan(plan, timers=timers, meter=meter, kernels=self._kernels_of(plan, tier))
+            kernels = self._kernels_of(plan, tier)
+            return compile_plan(plan, timers=timers, meter=meter, kernels=kernels, nests=self._nests_of(plan))
 
         def run(*arrays):
             return compiled()(*arrays)

@@ -151,7 +151,7 @@ class Body(PlanWriter):
         self.plan: Plan = plan.renamed(lambda slot: operands.get(slot, self.prefix + slot))
         self.budget, self.entry_guards, self.timers, self.threads = None, (), None, outer.threads
         self.checks, self.meter, self.largest = outer.checks, None, []
-        self.kernels, self.counts_bytes = outer.kernels, outer.counts_bytes
+        self.kernels, self.nests, self.counts_bytes = outer.kernels, outer.nests, outer.counts_bytes
         self.outer_sizes = sizes
         StepSource.__init__(self, self._locals(outer), outer.names)
         self.undefined: set[DimVar] = set(plan.runtime)

@@ -138,6 +138,16 @@ class PlanKernels(StepKernels, Protocol):
         """Build the kernels, and put them into the scope of the plan's function."""
 
 
+class Nests(Protocol):
+    """Gives what runs loops of a plan as machine code."""
+
+    def site(self, step: Step, depth: int) -> Callable[..., Any]:
+        """Return the function of operands and shapes that runs a loop, or returns None where NumPy is to run it.
+
+        - `depth`: in how many bodies of other steps the loop is.
+        """
+
+
 @dataclass(frozen=True)
 class EntryGuard:
     """Claims about sizes that a function tests before it runs its plan, and the function to call where one fails.
@@ -158,6 +168,7 @@ def compile_plan(
     meter: Meter | None = None,
     kernels: PlanKernels | None = None,
     counts_bytes: bool = False,
+    nests: Nests | None = None,
 ) -> Run:
     """Return a function that runs a plan, within a budget of memory. Its source is its attribute `__source__`.
 
@@ -166,12 +177,14 @@ def compile_plan(
     - `threads`: the most threads that run a group. Groups then run in tiles whatever the strides of their operands.
     - `meter`: measures calls of a first plan.
     - `kernels`: takes the groups that are to be compiled to machine code.
+    - `nests`: gives what runs loops as machine code.
     - `counts_bytes`: the function runs within `live_bytes.counting` alone, and counts the arrays that it makes.
     """
     _PLAN.debug("%s", plan)
     meter = meter if may_gain(plan) else None
     kernels = kernels if timers is None else None
     writer = _PlanSource(plan, budget, entry_guards, timers, threads, meter, kernels, counts_bytes)
+    writer.nests = nests if timers is None else None
     texts = writer.texts()
     source = "".join(texts)
     file = f"<anyshape plan {plan.name or 'program'} {next(_NUMBERS)}>"
@@ -202,6 +215,7 @@ class _PlanSource(StepSource):
     """Writes the function of a plan."""
 
     kernels: PlanKernels | None
+    nests: Nests | None = None
     counts_bytes: bool
     plan: Plan
     budget: Budget | None

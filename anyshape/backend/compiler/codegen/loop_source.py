@@ -37,7 +37,26 @@ RUNTIME: dict[str, Any] = {
 def write_loop(writer: Any, step: Step, body_source: type) -> None:
     """Write a loop; `body_source` writes the plan of a subgraph."""
     writer.names |= RUNTIME | {"_count": itertools.count, "_empty": np.empty, "_int64": np.int64}
-    (_Scan if step.op is scan_op else _While)(writer, step, body_source).write()
+    loop = (_Scan if step.op is scan_op else _While)(writer, step, body_source)
+    if writer.nests is None:
+        loop.write()
+    else:
+        _write_choice(writer, step, loop)
+
+
+def _write_choice(writer: Any, step: Step, loop: _Loop) -> None:
+    """Write the call of a loop as machine code, and the loop in NumPy for where it is not built, or declines."""
+    first_mark, results = len(writer.marks), naming.kernel_results(writer.depth)
+    site = writer.bind("nest", writer.nests.site(step, writer.depth))
+    added = range(loop.layout.carries, len(step.outputs))
+    shapes = "".join([f"{loop.shape(i)}, " for i in added])
+    writer.lines.append(f"{results} = {site}(({''.join([f'{x}, ' for x in loop.inputs])}), ({shapes}))")
+    with writer.collect_apart() as by_numpy:
+        loop.write()
+    writer.lines.append(f"if {results} is None:")
+    writer.marks[first_mark:] = [(len(writer.lines) + count, s) for count, s in writer.marks[first_mark:]]
+    writer.lines += [f"    {line}" for line in by_numpy]
+    writer.lines += ["else:", f"    {', '.join(step.outputs)}, = {results}", f"del {results}"]
 
 
 class _Loop:
@@ -187,6 +206,13 @@ class _Loop:
         meta = self.step.results[i]
         sizes = [self.writer.text(e.size) for e in meta.extents[1:] if isinstance(e, Exact)]
         return f"{self.writer.bind('dtype', meta.dtype)}, ({''.join(f'{size}, ' for size in sizes)})"
+
+    def shape(self, i: int) -> str:
+        """Return the source of the shape of what trips add to result i of the loop, or of a row if a run decides it."""
+        extents = self.step.results[i].extents
+        is_known = self.step.op is scan_op and all(isinstance(e, Exact) for e in extents)
+        sizes = [self.writer.text(e.size) for e in extents[not is_known :] if isinstance(e, Exact)]
+        return f"({''.join(f'{size}, ' for size in sizes)})"
 
     def write_results(self, first: int, reverse: bool) -> None:
         """Write the results of the loop: the carries, and behind `first` other ones what the trips have added."""

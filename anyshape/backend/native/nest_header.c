@@ -1,0 +1,93 @@
+/* Memory of nests of loops: blocks that hold what a trip makes, and rows whose number a run decides. */
+
+typedef struct as_block {
+    struct as_block *before;
+    char *at, *end;
+} as_block;
+
+typedef struct {
+    as_block *block;
+    char *at;
+} as_mark;
+
+/* Memory for some bytes, in lines of the cache; NULL if there is none. */
+static inline void *as_alloc(as_block **last, int64_t bytes) {
+    bytes = (bytes + 127) / 64 * 64;
+    if (bytes <= 0) return 0;
+    as_block *block = *last;
+    if (!block || block->end - block->at < bytes) {
+        const int64_t least = block ? 2 * (block->end - (char *)block) : 1 << 14;
+        const int64_t size = bytes + 192 > least ? bytes + 192 : least;
+        as_block *next = malloc(size);
+        if (!next) return 0;
+        next->before = block;
+        next->at = (char *)(((uintptr_t)(next + 1) + 63) / 64 * 64);
+        next->end = (char *)next + size;
+        *last = block = next;
+    }
+    void *result = block->at;
+    block->at += bytes;
+    return result;
+}
+
+static inline as_mark as_marked(as_block *last) {
+    const as_mark mark = {last, last ? last->at : 0};
+    return mark;
+}
+
+/* Give back all memory since a mark. One block stays, so that trips that need it do not ask for it again. */
+static inline void as_release(as_block **last, as_mark mark) {
+    if (*last == mark.block) {
+        if (*last) (*last)->at = mark.at;
+        return;
+    }
+    as_block *kept = *last;
+    as_block *other = kept->before;
+    while (other != mark.block) {
+        as_block *before = other->before;
+        free(other);
+        other = before;
+    }
+    if (mark.block) mark.block->at = mark.at;
+    kept->before = mark.block;
+    kept->at = (char *)(((uintptr_t)(kept + 1) + 63) / 64 * 64);
+}
+
+static inline void as_free(as_block *last) {
+    while (last) {
+        as_block *before = last->before;
+        free(last);
+        last = before;
+    }
+}
+
+/* Rows whose number is known at the end of a loop. */
+typedef struct {
+    char *data;
+    int64_t count, bytes, capacity;
+} as_rows;
+
+/* Room for further rows; NULL if there is none. */
+static inline void *as_grow(as_rows *rows, int64_t count, int64_t bytes) {
+    if (rows->bytes + bytes + 1 > rows->capacity) {
+        const int64_t capacity = 2 * (rows->bytes + bytes) + 4096;
+        char *data = realloc(rows->data, capacity);
+        if (!data) return 0;
+        rows->data = data;
+        rows->capacity = capacity;
+    }
+    void *result = rows->data + rows->bytes;
+    rows->bytes += bytes;
+    rows->count += count;
+    return result;
+}
+
+static inline int64_t as_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t as_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t as_floordiv(int64_t a, int64_t b) { return b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0; }
+static inline int64_t as_mod(int64_t a, int64_t b) { return b ? a - as_floordiv(a, b) * b : 0; }
+static inline int64_t as_broadcast(int64_t a, int64_t b) { return a == 1 ? b : a; }
+
+#define AS_FAIL { status = 1; goto done; }
+/* Every so many trips, let Python handle signals. */
+#define AS_TICK(n) if ((ticks += (n)) >= 65536) { ticks = 0; if (poll && poll()) { status = 32; goto done; } }

@@ -1,0 +1,602 @@
+"""Text in C of a nest of loops: one function for a loop and all loops and branches in it, at any sizes.
+
+    int64_t name(const char *arrays, as_rows *results, int (*poll)(void))
+
+The tuple `arrays` holds the operands, copies of carries that become the last carries, and stacks of results. Results
+whose number of rows a run decides come as `results`. What is returned is 0, or 1 where NumPy is to serve the call, or
+the flags of floating-point arithmetic, or 32 if Python wants to handle a signal.
+
+Carries are memory that trips write to in place. A carry that a trip makes anew has two pieces of memory, which change
+places. Nothing that the caller holds is written to before the run is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from anyshape.backend.compiler.c_expressions import c_literal
+from anyshape.backend.native.nest_rules import SUMMED, UPDATES, Site, added, rule_of, sum_with
+from anyshape.backend.native.nest_values import (
+    Array,
+    Buffer,
+    Lines,
+    Sizes,
+    derived,
+    kind_of,
+    product,
+    scalar,
+    whole,
+)
+from anyshape.backend.native.statements import NotExpressible
+from anyshape.graph.ir.graph import Graph, Node, Op, Value
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.sizes.expr import as_atom
+from anyshape.graph.sizes.symbols import DimVar, InputAxis
+from anyshape.ops import control_flow as cf
+from anyshape.ops import elementwise as ew
+from anyshape.ops.loops import Layout, scan_op, varying_variables, while_op
+
+BOOL = np.dtype(bool)
+MOST_PARTS = 12  # of a sum that is written more than once
+LONGEST = 400_000  # characters of a function that a compiler is given
+
+
+@dataclass(frozen=True, slots=True)
+class NestText:
+    """Text of a nest, in which `@name@` stands for its name.
+
+    - `carries`: how many first results are copies of operands that trips write to.
+    - `fixed`: which further results have sizes that are known before the run; the others come as rows.
+    """
+
+    text: str
+    carries: int
+    fixed: tuple[bool, ...]
+
+
+def nest_text(op: Op, params: dict[str, Any], metas: Sequence[TensorMeta], results: Sequence[TensorMeta]) -> NestText:
+    """Return the text of a loop with operands and results of these types. Raises NotExpressible."""
+    return _Nest(op, params, metas, results).write()
+
+
+class _Nest:
+    """Writes the function of a loop."""
+
+    def __init__(
+        self, op: Op, params: dict[str, Any], metas: Sequence[TensorMeta], results: Sequence[TensorMeta]
+    ) -> None:
+        self.op, self.params, self.metas, self.results = op, params, metas, results
+        self.lines = Lines()
+        self.carries = Layout(*params["layout"]).carries if op is scan_op else params["carries"]
+
+    def write(self) -> NestText:
+        lines, first = self.lines, 1
+        for k, meta in enumerate(self.metas):
+            self._read(f"a{k}", first + k, meta, dims=True)
+        operands = [_passed(f"a{k}", meta) for k, meta in enumerate(self.metas)]
+        operands = [x if x.dims else lines.scalar(x.dtype, x.at(())) for x in operands]
+        first += len(self.metas)
+        carries = []
+        for k, meta in enumerate(self.metas[: self.carries]):
+            self._read(f"o{k}", first + k, meta, dims=False)
+            carries.append(_passed(f"o{k}", meta, f"a{k}"))
+        first += self.carries
+        added = self.results[self.carries :]
+        fixed = tuple([self.op is scan_op and all(isinstance(e, Exact) for e in m.extents) for m in added])
+        stacks: list[Array | None] = []
+        for k, (meta, is_fixed) in enumerate(zip(added, fixed, strict=True)):
+            if is_fixed:
+                self._read(f"s{k}", first, meta, dims=True)
+                stacks.append(_passed(f"s{k}", meta))
+                first += 1
+            else:
+                stacks.append(None)
+        loop = _Loop(_Body(lines, None), self.op, self.params, operands, owned={*range(self.carries)})
+        ends = loop.write([*carries, *operands[self.carries :]], stacks)
+        self._write_ends(ends, carries, fixed)
+        return NestText(self._function(), self.carries, fixed)
+
+    def _read(self, local: str, position: int, meta: TensorMeta, *, dims: bool) -> None:
+        """Write the lines that read an array of the tuple."""
+        kind = kind_of(meta.dtype)
+        add = self.lines.add
+        add(f"const as_array *{local}_ = as_item(arrays, {position}, {meta.rank});", f"if (!{local}_) AS_FAIL")
+        add(f"{kind} *{local} = ({kind} *){local}_->data;")
+        if dims:
+            add(*[f"const int64_t {local}_n{axis} = {local}_->dims[{axis}];" for axis in range(meta.rank)])
+
+    def _write_ends(self, ends: Sequence[Array], carries: Sequence[Array], fixed: Sequence[bool]) -> None:
+        """Write the last carries to the memory of results, and hand over rows."""
+        add = self.lines.add
+        for k, (end, carry) in enumerate(zip(ends, carries, strict=False)):
+            if not carry.dims:
+                add(f"*o{k} = {end.at(())};")
+            elif end.buffer is not carry.buffer:
+                self.lines.filled(carry, end)
+        position = 0
+        for end, is_fixed in zip(ends[self.carries :], fixed, strict=True):
+            if not is_fixed:
+                assert end.buffer is not None
+                rows = self.lines.rows[end.buffer]
+                add(f"results[{position}] = {rows};", f"memset(&{rows}, 0, sizeof {rows});")
+                position += 1
+
+    def _function(self) -> str:
+        lines = self.lines
+        body = "\n".join([f"    {line}" for line in lines.lines])
+        if len(body) > LONGEST:
+            raise NotExpressible("a nest with a text too long for a compiler")
+        top = "".join([f"    {line}\n" for line in lines.top])
+        freed = "".join([f" free({rows}.data);" for rows in lines.rows.values()])
+        return (
+            "int64_t @name@(const char *arrays, as_rows *results, int (*poll)(void))\n{\n"
+            "    int64_t status = 0, declined = 0, ticks = 0;\n    as_block *arena = 0;\n"
+            f"{top}    feclearexcept(FE_ALL_EXCEPT);\n    {{\n{body}\n    status = declined ? 1 : as_flags();\n    }}\n"
+            f"done:\n    as_free(arena);{freed}\n    return status;\n}}\n"
+        )
+
+
+def _passed(local: str, meta: TensorMeta, sized: str = "") -> Array:
+    """Return an array that is passed in C order; its sizes are read off `sized`, or itself."""
+    dims = tuple([f"{sized or local}_n{axis}" for axis in range(meta.rank)])
+    if not dims:
+        return scalar(meta.dtype, f"(*{local})")
+    return whole(meta.dtype, dims, Buffer(local, local.startswith("o")))
+
+
+class _Body:
+    """Writes the steps of a graph: the body of a loop, a condition, or a branch."""
+
+    def __init__(self, lines: Lines, graph: Graph | None) -> None:
+        self.lines, self.graph = lines, graph
+        self.env: dict[Value, Array] = {}
+        self.variables: dict[DimVar, str] = {}
+        self.position = 0
+        self.waiting = [c for c in graph.conditions if c.kind not in ("guard", "fact")] if graph is not None else []
+
+    @cached_property
+    def uses(self) -> dict[Value, int]:
+        """The position of the last step that takes a value; results of the graph are taken behind the last step."""
+        assert self.graph is not None
+        last: dict[Value, int] = {}
+        for k, node in enumerate(self.graph.nodes):
+            last |= dict.fromkeys(node.inputs, k)
+        return last | dict.fromkeys(self.graph.outputs, len(self.graph.nodes))
+
+    @cached_property
+    def counts(self) -> dict[Value, int]:
+        """How many steps and results take a value."""
+        assert self.graph is not None
+        counts: dict[Value, int] = {}
+        for value in [v for node in self.graph.nodes for v in node.inputs] + [*self.graph.outputs]:
+            counts[value] = counts.get(value, 0) + 1
+        return counts
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """Write all steps for these inputs, and return the values of the results."""
+        graph = self.graph
+        assert graph is not None
+        self.env.update(zip(graph.inputs, inputs, strict=True))
+        self.env |= {value: self._constant(array) for value, array in graph.constants}
+        for source in graph.dims:
+            axis = as_atom(source.size)
+            if not isinstance(axis, InputAxis):
+                raise NotExpressible("a size that no axis gives")
+            self.variables[source.variable] = inputs[axis.operand].dims[axis.axis]
+        self._write_conditions()
+        runtime: dict[Value, list[tuple[DimVar, int]]] = {}
+        for variable, (value, number) in graph.runtime.items():
+            runtime.setdefault(value, []).append((variable, number))
+        for k, node in enumerate(graph.nodes):
+            self.position = k
+            self._write(node)
+            for output in node.outputs:
+                for variable, number in runtime.get(output, ()):
+                    self.variables[variable] = self.env[output].dims[number]
+            if self.waiting and any(o in runtime for o in node.outputs):
+                self._write_conditions()
+        self.position = len(graph.nodes)
+        return [self.env[v] for v in graph.outputs]
+
+    def _constant(self, array: Any) -> Array:
+        if array.ndim:
+            raise NotExpressible("an array that the body captures by itself")
+        return scalar(array.dtype, c_literal(array[()], array.dtype))
+
+    def _write_conditions(self) -> None:
+        """Write the conditions whose sizes are known by now; NumPy serves calls in which one does not hold."""
+        sizes, left = Sizes(self._variable), []
+        for condition in self.waiting:
+            claim = condition.claim
+            if not {*claim.variables()} <= self.variables.keys():
+                left.append(condition)
+                continue
+            a, b = sizes.text(claim.left), sizes.text(claim.right)
+            texts = {"broadcasts": f"{a} == {b} || {a} == 1 || {b} == 1", "stretches": f"{a} == {b} || {a} == 1"}
+            self.lines.add(f"if (!({texts.get(claim.relation) or f'{a} {claim.relation} {b}'})) AS_FAIL")
+        self.waiting = left
+
+    def _variable(self, leaf: Any) -> str:
+        if leaf not in self.variables:
+            raise NotExpressible(f"the size {leaf}")
+        return self.variables[leaf]
+
+    def _write(self, node: Node) -> None:
+        if node.op.has_subgraphs:
+            self._write_nested(node)
+            return
+        operands = [self.env[v] for v in node.inputs]
+        site = Site(node, self.lines, self._sizes(node).text, lambda: self._target(node), dict(node.params))
+        (output,) = node.outputs
+        if node.op is ew.add_op and is_sparse_sum(operands):
+            self.env[output] = self._bound(node, self._write_sum(node, site, operands))
+            return
+        rule = rule_of(node.op)
+        for k, x in enumerate(operands):
+            if x.is_sum and k not in SUMMED.get(node.op, ()):
+                self.lines.settle(x)
+        if node.op in UPDATES:
+            self._keep(node, 0)
+        self.env[output] = self._bound(node, rule(site, *operands))
+
+    def _write_sum(self, node: Node, site: Site, operands: Sequence[Array]) -> Array:
+        """Write a sum of which one operand has parts that are added to the other."""
+        k = 1 if operands[1].adds is None else 0
+        x, y = operands[k], operands[1 - k]
+        if x.adds is None:
+            self._keep(node, k)
+        site = site._replace(target=lambda: self._target(node, k))
+        return sum_with(site, x, (y,), lambda at: added(self.lines, y, at))
+
+    def _bound(self, node: Node, result: Array) -> Array:
+        """Return a result, in memory if several steps read what is computed."""
+        if not result.dims or not result.depth or self.counts.get(node.outputs[0], 0) < 2:
+            return result
+        if result.adds is None or result.depth > MOST_PARTS:
+            return self.lines.settle(result)
+        for part in result.parts:
+            if part.depth and part.adds is None:
+                self.lines.settle(part)
+        return result
+
+    def _sizes(self, node: Node) -> Sizes:
+        operands = node.operands
+
+        def leaf(atom: Any) -> str:
+            if not isinstance(atom, InputAxis):
+                raise NotExpressible(f"the size {atom}")
+            return self.env[operands[atom.operand]].dims[atom.axis]
+
+        return Sizes(leaf)
+
+    def owns(self, node: Node, k: int) -> bool:
+        """Return whether a step may write to the memory of operand k: nothing takes the operand later."""
+        value = node.inputs[k]
+        x = self.env[value]
+        is_last = self.uses[value] == self.position and node.inputs.count(value) == 1
+        return is_last and x.buffer is not None and x.buffer.owned and bool(x.dims)
+
+    def _target(self, node: Node, k: int = 0) -> Array:
+        """Return the memory of operand k, or a copy where that is needed later."""
+        x = self.env[node.inputs[k]]
+        if not self.owns(node, k):
+            return self.lines.copied(_again(x))
+        self.written(x)
+        return whole(x.dtype, x.dims, x.buffer)  # type: ignore[arg-type]
+
+    def _keep(self, node: Node, k: int) -> None:
+        """Settle operands that read the memory of operand k, which a step is about to write to."""
+        x = self.env[node.inputs[k]]
+        if self.owns(node, k):
+            for y in [self.env[v] for j, v in enumerate(node.inputs) if j != k]:
+                if y.buffer is not x.buffer:
+                    self._preserve(y, x.buffer)
+
+    def _preserve(self, x: Array, buffer: Buffer | None) -> None:
+        """Settle what an array reads of memory that is about to change: of a sum of parts, these alone."""
+        if not x.dims or buffer not in x.reads():
+            return
+        if x.adds is None:
+            self.lines.settle(x)
+            return
+        for part in x.parts:
+            self._preserve(part, buffer)
+
+    def written(self, x: Array, operands: Sequence[Value] = ()) -> None:
+        """Settle values that read the memory of x and are taken later, as it is about to change."""
+        for value, y in list(self.env.items()):
+            if y is x or not y.dims or self.uses.get(value, -1) < self.position:
+                continue
+            is_operand = self.uses.get(value, -1) == self.position
+            if x.buffer in y.reads() and (not is_operand or value in operands):
+                self.env[value] = y if y.buffer is not x.buffer else Array(y.dtype, y.dims, y.at, None, (y,))
+                self._preserve(self.env[value], x.buffer)
+
+    # -- loops and branches inside
+
+    def _write_nested(self, node: Node) -> None:
+        params = dict(node.params)
+        if node.op in (scan_op, while_op):
+            results = self._write_loop(node, params)
+        elif node.op is cf.cond_op:
+            results = self._write_branches(node, params["branches"])
+        else:
+            raise NotExpressible(f"{node.op} has no statement in C")
+        for output, result in zip(node.outputs, results, strict=True):
+            self.env[output] = result
+
+    def _write_loop(self, node: Node, params: dict[str, Any]) -> list[Array]:
+        operands = [self.env[v] for v in node.inputs]
+        count = Layout(*params["layout"]).carries if node.op is scan_op else params["carries"]
+        owned = {k for k in range(count) if self.owns(node, k)}
+        for x in operands:
+            self.lines.settle(x) if x.depth else None
+        for k in owned:
+            self.written(operands[k], [v for j, v in enumerate(node.inputs) if j != k])
+        operands = [self.env[v] for v in node.inputs]
+        return _Loop(self, node.op, params, operands, owned).write(operands)
+
+    def _write_branches(self, node: Node, branches: Sequence[Graph]) -> list[Array]:
+        """Write the branches of a choice, of which one runs; results are numbers, or memory that the branch fills."""
+        lines, (index, *operands) = self.lines, [self.env[v] for v in node.inputs]
+        for x in operands:
+            lines.settle(x) if x.depth else None
+        operands = [_unowned(x) for x in operands]
+        metas = [v.meta for v in node.outputs]
+        locals_ = [lines.name("c") for _ in metas]
+        for local, meta in zip(locals_, metas, strict=True):
+            kind = kind_of(meta.dtype)
+            lines.add(f"{kind} {'' if not meta.rank else '*'}{local} = 0;")
+            lines.add(*[f"int64_t {local}_n{a} = 0;" for a in range(meta.rank)])
+        chosen = lines.name("k")
+        lines.add(f"const int64_t {chosen} = as_min(as_max((int64_t){index.at(())}, 0), {len(branches) - 1});")
+        for k, branch in enumerate(branches):
+            lines.add(f"{'' if not k else 'else '}{f'if ({chosen} == {k})' if k < len(branches) - 1 else ''} {{")
+            results = _Body(lines, branch).run(operands)
+            for local, meta, result in zip(locals_, metas, results, strict=True):
+                if not meta.rank:
+                    lines.add(f"{local} = {result.at(())};")
+                    continue
+                copied = lines.copied(_again(result))
+                lines.add(f"{local} = {copied.buffer.name};")  # type: ignore[union-attr]
+                lines.add(*[f"{local}_n{a} = {n};" for a, n in enumerate(copied.dims)])
+            lines.add("}")
+        return [
+            scalar(m.dtype, local) if not m.rank else
+            whole(m.dtype, tuple([f"{local}_n{a}" for a in range(m.rank)]), Buffer(local, True))
+            for local, m in zip(locals_, metas, strict=True)
+        ]  # fmt: skip
+
+
+def is_sparse_sum(operands: Sequence[Array]) -> bool:
+    """Return whether one of two operands has parts that are added to the other, of the same sizes."""
+    x, y = operands
+    return bool(x.dims) and x.dims == y.dims and (x.adds is not None or y.adds is not None)
+
+
+def _again(x: Array) -> Array:
+    """Return an array as a value that is not memory itself, so that it is copied."""
+    return x if x.buffer is None else Array(x.dtype, x.dims, x.at, None, (x,))
+
+
+def _unowned(x: Array) -> Array:
+    """Return an operand that a subgraph reads alone."""
+    if x.buffer is None or not x.buffer.owned:
+        return x
+    return Array(x.dtype, x.dims, x.at, Buffer(x.buffer.name, False), (x,))
+
+
+class _Loop:
+    """Writes a loop. Carries are locals: numbers, or pointers to memory that trips write to."""
+
+    def __init__(
+        self, outer: _Body, op: Op, params: dict[str, Any], operands: Sequence[Array], owned: set[int]
+    ) -> None:
+        self.lines, self.op, self.params, self.owned = outer.lines, op, params, owned
+        self.is_scan = op is scan_op
+        self.layout = Layout(*params["layout"]) if self.is_scan else Layout(params["carries"])
+        self.body: Graph = params["body"][0] if self.is_scan else params["loop"][1]
+        self.reverse = self.is_scan and params["reverse"]
+        self.operands = operands
+        if params["slots"]:
+            raise NotExpressible("a loop with checkpoint slots")
+        if varying_variables(self.body, Layout(self.layout.carries)):
+            raise NotExpressible("carries that change size")
+        self.sizes = Sizes(self._variable)
+
+    def _variable(self, leaf: Any) -> str:
+        """Return the text of a size that is the same in all trips."""
+        for source in self.body.dims:
+            axis = as_atom(source.size)
+            if source.variable is leaf and isinstance(axis, InputAxis) and axis.operand not in self._pieces():
+                is_element = self.layout.stacks.start <= axis.operand < self.layout.stacks.stop
+                return self.operands[axis.operand].dims[axis.axis + is_element]
+        raise NotExpressible(f"results of the size {leaf} in each iteration")
+
+    def _pieces(self) -> range:
+        return range(self.layout.stacks.stop, self.layout.own)
+
+    def write(self, operands: Sequence[Array], stacks: Sequence[Array | None] = ()) -> list[Array]:
+        """Write the loop over these operands, and return its results; `stacks` is memory of results that is passed."""
+        lines = self.lines
+        carries = [self._carry(k, x) for k, x in enumerate(operands[: self.layout.carries])]
+        columns = [self._column(k, stack) for k, stack in enumerate(stacks or [None] * self._added())]
+        before = lines.collect()
+        outer_allocates, lines.allocates = lines.allocates, False
+        nexts = self._write_trip(operands, carries, columns)
+        trip = lines.end(before)
+        allocates, lines.allocates = lines.allocates, outer_allocates or lines.allocates or bool(nexts)
+        for k, local in nexts.items():
+            kind = carries[k].kind
+            lines.add(f"{kind} *{local} = as_alloc(&arena, {product(carries[k].dims)} * (int64_t)sizeof({kind}));")
+            lines.add(f"if (!{local}) AS_FAIL")
+        self._write_loop(operands, carries, trip, allocates)
+        return [*self._ends(operands, carries, nexts), *[self._collected(k, c) for k, c in enumerate(columns)]]
+
+    def _added(self) -> int:
+        """Return how many results the loop has besides its last carries: a mask of the trips of a `while` too."""
+        count = len(self.body.outputs) - self.layout.carries
+        return count + (not self.is_scan and count > 0)
+
+    def _carry(self, k: int, x: Array) -> Array:
+        """Write the local of a carry, before the first trip."""
+        lines, local = self.lines, self.lines.name("c")
+        if not x.dims:
+            lines.add(f"{x.kind} {local} = {x.at(())};")
+            return scalar(x.dtype, local)
+        memory = x if k in self.owned else lines.copied(_again(x))
+        assert memory.buffer is not None
+        lines.add(f"{x.kind} *{local} = {memory.buffer.name};")
+        return whole(x.dtype, x.dims, Buffer(local, True))
+
+    def _column(self, k: int, stack: Array | None) -> Array | str:
+        """Return the memory of what trips add, or the local of rows whose number the run decides."""
+        lines = self.lines
+        if stack is not None:
+            return stack
+        meta = self._added_meta(k)
+        if self.is_scan and k < self._added() - self.params["joined"]:
+            rows = tuple([lines.size(self.sizes.text(e.size)) for e in meta.extents if isinstance(e, Exact)])
+            length = self.operands[self.layout.stacks.start].dims[0]
+            return lines.allocated(meta.dtype, (length, *rows))
+        if self.reverse:
+            raise NotExpressible("results of several sizes of a loop from the last iteration on")
+        local = lines.name("g")
+        lines.top.append(f"as_rows {local} = {{0}};")
+        lines.add(f"{local}.count = {local}.bytes = 0;")
+        return local
+
+    def _added_meta(self, k: int) -> TensorMeta:
+        """Return the type of what a trip adds to a column."""
+        if not self.is_scan:
+            if k == 0:
+                return TensorMeta(BOOL, ())
+            k -= 1
+        return self.body.outputs[self.layout.carries + k].meta
+
+    def _write_trip(
+        self, operands: Sequence[Array], carries: Sequence[Array], columns: Sequence[Array | str]
+    ) -> dict[int, str]:
+        """Write what a trip does; return the locals of memory for carries that it makes anew."""
+        lines = self.lines
+        self.trip = lines.name("t")
+        count = len(self.body.inputs)
+        captured = [_unowned(x) for x in operands[self.layout.own : count]]
+        inputs = [*carries, *[self._element(x) for x in operands[self.layout.stacks]]]
+        inputs += [
+            self._piece(k, x, operands) for k, x in enumerate(operands[self.layout.stacks.stop : self.layout.own])
+        ]
+        results = _Body(lines, self.body).run([*inputs, *captured])
+        added = results[self.layout.carries :]
+        if not self.is_scan and added:
+            added = [scalar(BOOL, "1"), *added]
+        for column, y in zip(columns, added, strict=True):
+            self._add(column, y)
+        return self._advance(carries, results[: self.layout.carries])
+
+    def _element(self, x: Array) -> Array:
+        """Return the element of a stack that a trip reads."""
+        element = derived(x, x.dims[1:], lambda i: x.at([self.trip, *i]))
+        return element if element.dims else self.lines.scalar(x.dtype, element.at(()))
+
+    def _piece(self, k: int, x: Array, operands: Sequence[Array]) -> Array:
+        """Return the piece of a joined array that a trip reads."""
+        lines, offset = self.lines, f"{self.trip}_{k}"
+        lengths = operands[len(self.body.inputs) + k]
+        length = lines.size(f"({lengths.at([self.trip])})")
+        if self.reverse:
+            lines.add(f"{offset} -= {length};")
+            begin = offset
+        else:
+            begin = lines.size(f"({offset})")
+            lines.add(f"{offset} += {length};")
+        lines.add(f"if ({length} < 0 || {begin} < 0 || {begin} + {length} > {x.dims[0]}) AS_FAIL")
+        return derived(x, (length, *x.dims[1:]), lambda i: x.at([f"{begin} + {i[0]}", *i[1:]]))
+
+    def _add(self, column: Array | str, y: Array) -> None:
+        """Write the result of a trip where it belongs."""
+        lines = self.lines
+        if isinstance(column, Array):
+            lines.filled(Array(y.dtype, y.dims, lambda i: column.at([self.trip, *i])), y)
+            return
+        rows = "1" if not self.is_scan else y.dims[0]
+        local = lines.name("p")
+        lines.add(f"{y.kind} *{local} = as_grow(&{column}, {rows}, {product(y.dims)} * (int64_t)sizeof({y.kind}));")
+        lines.add(f"if (!{local}) AS_FAIL")
+        if y.dims:
+            lines.filled(whole(y.dtype, y.dims, Buffer(local, True)), y)
+        else:
+            lines.add(f"*{local} = {y.at(())};")
+
+    def _advance(self, carries: Sequence[Array], results: Sequence[Array]) -> dict[int, str]:
+        """Write the lines that make results of a trip the carries of the next one."""
+        lines, nexts, moves = self.lines, dict[int, str](), []
+        for k, (carry, y) in enumerate(zip(carries, results, strict=True)):
+            local = carry.at(()) if not carry.dims else ""
+            if carry.dims and y.buffer is not carry.buffer:
+                nexts[k] = lines.name("q")
+                lines.filled(whole(carry.dtype, carry.dims, Buffer(nexts[k], True)), y)
+                pointer = carry.buffer.name  # type: ignore[union-attr]
+                moves.append(f"{{ {carry.kind} *z = {pointer}; {pointer} = {nexts[k]}; {nexts[k]} = z; }}")
+            elif not carry.dims and (text := y.at(())) != local:
+                value = lines.name("v")
+                lines.add(f"const {carry.kind} {value} = {text};")
+                moves.append(f"{local} = {value};")
+        lines.add(*moves)
+        return nexts
+
+    def _write_loop(
+        self, operands: Sequence[Array], carries: Sequence[Array], trip: list[str], allocates: bool
+    ) -> None:
+        """Write the loop around its trip."""
+        lines, t, mark = self.lines, self.trip, self.lines.name("m")
+        is_long = any("for (" in line or "while (" in line for line in trip)
+        body = [f"const as_mark {mark} = as_marked(arena);"] if allocates else []
+        body += ["AS_TICK(64)"] if is_long and self.is_scan else []
+        if self.is_scan:
+            n = operands[self.layout.stacks.start].dims[0]
+            for k, x in enumerate(operands[self.layout.stacks.stop : self.layout.own]):
+                lines.add(f"int64_t {t}_{k} = {x.dims[0] if self.reverse else '0'};")
+            lines.add(*([] if is_long else [f"AS_TICK({n})"]))
+            head = f"for (int64_t {t} = {n} - 1; {t} >= 0; {t}--) {{" if self.reverse else (
+                f"for (int64_t {t} = 0; {t} < {n}; {t}++) {{")  # fmt: skip
+        else:
+            head = f"for (int64_t {t} = 0;; {t}++) {{"
+            before = lines.collect()
+            (test,) = _Body(lines, self.params["loop"][0]).run([*carries, *map(_unowned, operands[len(carries) :])])
+            lines.add(f"if (!({test.at(())})) break;")
+            body += [*lines.end(before), "AS_TICK(1)", "if (declined) AS_FAIL"]
+        body += [*trip, *(["if (declined) AS_FAIL"] if is_long and self.is_scan else [])]
+        body += [f"as_release(&arena, {mark});"] if allocates else []
+        lines.add(head, *[f"    {line}" for line in body], "}")
+
+    def _ends(self, operands: Sequence[Array], carries: Sequence[Array], nexts: dict[int, str]) -> list[Array]:
+        """Return the last carries. Those that began in memory of the outer loop are there again."""
+        lines, ends = self.lines, []
+        for k, (x, carry) in enumerate(zip(operands, carries, strict=False)):
+            if not carry.dims or k not in self.owned:
+                ends.append(carry)
+                continue
+            assert x.buffer is not None and carry.buffer is not None
+            mine, own = carry.buffer.name, x.buffer.name
+            if k in nexts:
+                lines.add(f"if ({mine} != {own}) memcpy({own}, {mine}, {product(x.dims)} * sizeof({x.kind}));")
+            ends.append(whole(x.dtype, x.dims, x.buffer))
+        return ends
+
+    def _collected(self, k: int, column: Array | str) -> Array:
+        """Return what the trips have added."""
+        if isinstance(column, Array):
+            return column
+        lines, meta = self.lines, self._added_meta(k)
+        rest = meta.extents[1:] if self.is_scan else meta.extents
+        dims = [lines.size(f"({column}.count + 0)")]
+        dims += [lines.size(self.sizes.text(e.size)) for e in rest if isinstance(e, Exact)]
+        buffer = Buffer(f"(({kind_of(meta.dtype)} *){column}.data)", False)
+        lines.rows[buffer] = column
+        return whole(meta.dtype, tuple(dims), buffer)

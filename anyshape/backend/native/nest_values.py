@@ -1,0 +1,243 @@
+"""Values of a nest of loops in C: memory, and elements that are computed where they are read.
+
+A value knows the text of its element at given indices. Views and elementwise steps make no memory: their text reads that
+of their operands. What is read more than once is settled: a loop writes its elements to memory of the trip.
+
+Memory that a step writes to in place is a `Buffer`. A value that reads it, and is read later than that, is settled
+before the write.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from anyshape.backend.compiler.c_expressions import c_type
+from anyshape.backend.native.statements import NotExpressible
+from anyshape.graph.sizes.expr import Call, Size
+
+Texts: TypeAlias = tuple[str, ...]
+At: TypeAlias = Callable[[Sequence[str]], str]
+DEEPEST = 24  # steps in one expression of C
+
+
+@dataclass(eq=False, slots=True)
+class Buffer:
+    """Memory of a local pointer. `owned`: a step may write to it in place."""
+
+    name: str
+    owned: bool
+
+
+@dataclass(eq=False, slots=True)
+class Array:
+    """Value of a nest.
+
+    - `dims`: texts of its sizes: numbers and locals.
+    - `at`: gives the text of the element at some indices.
+    - `buffer`: the memory that holds all of it in C order, if it is that.
+    - `parts`: the arrays that its elements are read from, which may be settled later.
+    - `depth`: how many steps compute an element; 0 for memory and views of it.
+    - `adds`: writes the lines that add the elements to others, whose texts its argument gives: for sums of a few parts,
+      whose other elements are 0. Such sums have memory of their own only where something else reads them.
+    """
+
+    dtype: np.dtype
+    dims: Texts
+    at: At
+    buffer: Buffer | None = None
+    parts: tuple[Array, ...] = ()
+    depth: int = 0
+    adds: Callable[[At], None] | None = None
+
+    @property
+    def kind(self) -> str:
+        return kind_of(self.dtype)
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is a sum of a few parts, whose elements have no text of their own."""
+        return self.at is _unsettled
+
+    def reads(self) -> set[Buffer]:
+        """Return the buffers that its elements are read from."""
+        buffers: set[Buffer] = set()
+        seen, left = {id(self)}, [self]
+        while left:
+            x = left.pop()
+            if x.buffer is not None:
+                buffers.add(x.buffer)
+                continue
+            left += [y for y in x.parts if id(y) not in seen]
+            seen.update(map(id, x.parts))
+        return buffers
+
+
+def kind_of(dtype: np.dtype) -> str:
+    """Return the type in C of a dtype. Raises NotExpressible."""
+    kind = c_type(dtype)
+    if kind is None:
+        raise NotExpressible(f"values of {dtype}")
+    return kind
+
+
+class Lines:
+    """Lines of a function of C, with names that are used once."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.top: list[str] = []  # declarations at the beginning of the function
+        self.rows: dict[Buffer, str] = {}  # locals of rows whose number a run decides, which have memory of their own
+        self.numbers = itertools.count()
+        self.allocates = False  # since the loop that is written began
+
+    def name(self, letter: str) -> str:
+        """Return a local that is new."""
+        return f"{letter}{next(self.numbers)}"
+
+    def add(self, *lines: str) -> None:
+        self.lines += lines
+
+    def collect(self) -> list[str]:
+        """Begin to collect lines apart, and return those before; see `end`."""
+        before, self.lines = self.lines, []
+        return before
+
+    def end(self, before: list[str]) -> list[str]:
+        """Return the lines that were collected, and go on after the ones before."""
+        collected, self.lines = self.lines, before
+        return collected
+
+    def size(self, text: str) -> str:
+        """Return a local that holds a size, or the number that it is."""
+        if text.isidentifier() or text.isdigit():
+            return text
+        local = self.name("n")
+        self.add(f"const int64_t {local} = {text};")
+        return local
+
+    def scalar(self, dtype: np.dtype, text: str) -> Array:
+        """Return a number that is computed here."""
+        local = self.name("v")
+        self.add(f"const {kind_of(dtype)} {local} = {text};")
+        return scalar(dtype, local)
+
+    def allocated(self, dtype: np.dtype, dims: Texts) -> Array:
+        """Return memory of the trip, with no elements yet."""
+        buffer, kind = Buffer(self.name("p"), True), kind_of(dtype)
+        self.allocates = True
+        self.add(f"{kind} *{buffer.name} = as_alloc(&arena, {product(dims)} * (int64_t)sizeof({kind}));")
+        self.add(f"if (!{buffer.name}) AS_FAIL")
+        return whole(dtype, dims, buffer)
+
+    def filled(self, target: Array, source: Array) -> None:
+        """Write the elements of an array to memory of the same sizes."""
+        if source.adds is not None:
+            self.over(target.dims, lambda i: [f"{target.at(i)} = 0;"])
+            source.adds(target.at)
+            return
+        if source.buffer is not None and target.buffer is not None:
+            count = product(target.dims)
+            self.add(f"memcpy({target.buffer.name}, {source.buffer.name}, {count} * sizeof({target.kind}));")
+            return
+        self.over(target.dims, lambda i: [f"{target.at(i)} = {source.at(i)};"])
+
+    def over(self, dims: Sequence[str], body: Callable[[list[str]], list[str]], pragma: str = "") -> None:
+        """Write loops over indices below these sizes; `pragma` stands before the innermost."""
+        indices = [self.name("i") if n != "1" else "0" for n in dims]
+        open_loops = [(i, n) for i, n in zip(indices, dims, strict=True) if n != "1"]
+        for k, (i, n) in enumerate(open_loops):
+            if pragma and k == len(open_loops) - 1:
+                self.add(pragma)
+            self.add(f"for (int64_t {i} = 0; {i} < {n}; {i}++) {{")
+        before = self.collect()
+        inner = body(indices)
+        self.lines = before + self.lines
+        self.add(*inner, "}" * len(open_loops))
+
+    def settle(self, x: Array) -> Array:
+        """Let an array be memory from here on, and return it."""
+        if x.dims and x.buffer is None:
+            become(x, self.copied(x))
+        return x
+
+    def copied(self, x: Array) -> Array:
+        """Return a copy of an array in memory of the trip."""
+        result = self.allocated(x.dtype, x.dims)
+        self.filled(result, x)
+        return result
+
+
+def become(x: Array, other: Array) -> None:
+    """Let an array be another one, of the same elements, for all that reads it."""
+    x.at, x.buffer, x.parts, x.depth, x.adds = other.at, other.buffer, other.parts, other.depth, None
+
+
+def scalar(dtype: np.dtype, text: str) -> Array:
+    """Return a number that a local or a constant holds."""
+    return Array(dtype, (), lambda _: text)
+
+
+def whole(dtype: np.dtype, dims: Texts, buffer: Buffer) -> Array:
+    """Return the array that a buffer holds in C order."""
+    return Array(dtype, dims, lambda i: f"{buffer.name}[{flat(i, dims)}]", buffer)
+
+
+def flat(indices: Sequence[str], dims: Sequence[str]) -> str:
+    """Return the text of the position of an element in C order."""
+    text = "0"
+    for i, n in zip(indices, dims, strict=True):
+        text = i if text == "0" else f"({text}) * {n} + ({i})"
+    return text
+
+
+def product(dims: Iterable[str]) -> str:
+    """Return the text of a number of elements."""
+    factors = [n for n in dims if n != "1"]
+    return " * ".join(factors) or "1"
+
+
+def sparse(dtype: np.dtype, dims: Texts, parts: Sequence[Array], adds: Callable[[At], None]) -> Array:
+    """Return a sum of a few parts, whose other elements are 0."""
+    count = 1 + sum([x.depth for x in parts if x.adds is not None])
+    return Array(dtype, dims, _unsettled, None, tuple(parts), count, adds)
+
+
+def _unsettled(indices: Sequence[str]) -> str:
+    raise AssertionError("elements of a sum of parts that has no memory")
+
+
+def derived(x: Array, dims: Texts, at: At, *others: Array, dtype: np.dtype | None = None, steps: int = 0) -> Array:
+    """Return an array whose elements are read from x and others; they are computed where they are read."""
+    parts = (x, *others)
+    return Array(dtype or x.dtype, dims, at, None, parts, max([y.depth for y in parts]) + steps)
+
+
+@dataclass(eq=False, slots=True)
+class Sizes:
+    """Texts of sizes; `leaf` gives the text of a variable or of an axis."""
+
+    leaf: Callable[[Any], str]
+    known: dict[Any, str] = field(default_factory=dict)
+
+    def text(self, size: Size) -> str:
+        """Return the text of a size."""
+        if isinstance(size, int):
+            return str(size) if size >= 0 else f"({size})"
+        terms = []
+        for monomial, coefficient in size.terms:
+            factors = [self._atom(atom) for atom, power in monomial for _ in range(power)]
+            terms.append(" * ".join(factors if coefficient == 1 and factors else [f"({coefficient})", *factors]))
+        return terms[0] if len(terms) == 1 and "*" not in terms[0] else f"({' + '.join(terms)})"
+
+    def _atom(self, atom: Any) -> str:
+        if not isinstance(atom, Call):
+            return self.leaf(atom)
+        first, *others = map(self.text, atom.args)
+        for other in others:
+            first = f"as_{atom.function}({first}, {other})"
+        return first

@@ -1,0 +1,251 @@
+"""Nests of loops as machine code: written and built once for all sizes, and run in place of the NumPy steps of a loop.
+
+A run works on copies of carries, so what it leaves to NumPy, an index out of range for one, begins again unchanged.
+"""
+
+import ctypes
+import functools
+import logging
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from anyshape.backend.compiler.plan import Step
+from anyshape.backend.native import automatic
+from anyshape.backend.native.launch import declines
+from anyshape.backend.native.nest_source import nest_text
+from anyshape.backend.native.statements import NotExpressible
+from anyshape.backend.native.toolchain import Build, BuildError
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.ops.loops import Layout, while_op
+from anyshape.support.fork_lock import Lock
+
+_LOG = logging.getLogger("anyshape.kernels")
+_NAME = "nest"
+_INTERRUPTED = 32
+_LOOK = ctypes.CFUNCTYPE(ctypes.c_int)
+
+
+@functools.cache
+def _header() -> str:
+    """Return the text that stands before a nest."""
+    return (Path(__file__).parent / "nest_header.c").read_text(encoding="utf-8")
+
+
+class _Rows(ctypes.Structure):
+    """Rows whose number a run decided, in memory of C."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("count", ctypes.c_int64),
+        ("bytes", ctypes.c_int64),
+        ("capacity", ctypes.c_int64),
+    ]
+
+
+class Nest:
+    """One loop with all loops and branches in it.
+
+    - `state`: "waiting", "compiled", or why NumPy runs it.
+    """
+
+    def __init__(
+        self, op: Any, params: dict[str, Any], metas: Sequence[TensorMeta], results: Sequence[TensorMeta]
+    ) -> None:
+        self.metas, self.results = metas, results
+        self.state, self.function, self._build = "waiting", None, None
+        self._lock = Lock()
+        try:
+            self.text = nest_text(op, params, metas, results)
+            self._build = Build(_header() + self.text.text.replace("@name@", _NAME))
+        except (NotExpressible, BuildError) as reason:
+            self.state = f"NumPy: {reason}"
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a build may still come to an end."""
+        return self._build is not None
+
+    def poll(self, *, waits: bool = False) -> bool:
+        """Return whether the nest is built; begin or go on with its build."""
+        if self.function is not None or self._build is None:
+            return self.function is not None
+        with self._lock:
+            build = self._build
+            if build is None:
+                return self.function is not None
+            while not build.poll(one_at_a_time=not waits) and waits:
+                build.wait()
+            if build.outcome is None:
+                return False
+            try:
+                function = getattr(ctypes.CDLL(str(build.result())), _NAME)
+                function.restype, function.argtypes = ctypes.c_int64, [ctypes.py_object, ctypes.c_void_p, _LOOK]
+                self.function, self.state = function, "compiled"
+            except (BuildError, OSError) as reason:
+                self.state = f"NumPy: {reason}"
+            self._build = None
+        return self.function is not None
+
+    def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...] | None]) -> list[Any] | None:
+        """Return the results for operands, given the shapes of results that are known; None: NumPy is to serve them."""
+        text, metas = self.text, self.metas
+        arrays = [np.asarray(x, m.dtype, order="C") for x, m in zip(operands, metas, strict=True)]
+        carries = [x.copy() for x in arrays[: text.carries]]
+        added = self.results[text.carries :]
+        fixed = [np.empty(s, m.dtype) for s, m, known in zip(shapes, added, text.fixed, strict=True) if known]
+        rows = (_Rows * max(text.fixed.count(False), 1))()
+        status = self.function((np.ndarray, *arrays, *carries, *fixed), rows, _SIGNALS.look)
+        if status & _INTERRUPTED:
+            _SIGNALS.raise_error()
+        if status and declines(status):
+            return None
+        stacks, left = iter(fixed), iter(rows)
+        columns = [
+            next(stacks) if known else _taken(next(left), m, s) for m, known, s in zip(added, text.fixed, shapes)
+        ]
+        return [x if x.ndim else x[()] for x in (*carries, *columns)]
+
+
+STEP_SECONDS = 1.5e-6  # of a step in NumPy, on a number or a short row
+BUILD_SECONDS = 0.5
+STARTED_SECONDS = 0.1  # of counted work from which on a nest is built, where a build of groups pays from 1 s on
+WAITED_BUILDS = 10  # a run that would take so many builds in NumPy waits for one
+GUESSED_TRIPS = 30  # of a loop whose number of iterations no operand gives
+MOST_TRIPS = 1e4  # of a loop inside another one that are counted
+
+
+@functools.lru_cache(maxsize=512)
+def _nest(op: Any, params: Any, metas: Any, results: Any) -> Nest:
+    """Return the nest of a loop, which all plans with that loop share."""
+    return Nest(op, dict(params), metas, results)
+
+
+class NestSite:
+    """Runs a loop of a plan as machine code once it is built; `mode` says when that is."""
+
+    def __init__(self, step: Step, mode: str, is_outermost: bool) -> None:
+        self.step, self.mode, self.is_outermost, self.seconds = step, mode, is_outermost, 0.0
+        self._found: Nest | None = None
+
+    @property
+    def was_asked(self) -> bool:
+        """Whether a run of the loop has counted."""
+        return self._found is not None
+
+    @property
+    def state(self) -> str:
+        """Return "compiled", or why NumPy runs the loop."""
+        return "NumPy: runs so far are too short" if self._found is None else self._found.state
+
+    def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any] | None:
+        """Return the results of the loop, None where NumPy is to run it."""
+        found = self._found
+        if found is None or found.function is None:
+            if found is not None and not found.is_waiting:
+                return None
+            found = self._advanced(operands)
+            if found is None:
+                return None
+        return found(operands, shapes)
+
+    def _advanced(self, operands: Sequence[Any]) -> Nest | None:
+        """Count a run, and go on with the build; return the nest if it is built."""
+        waits = self.mode == "wait"
+        if self.mode == "auto":
+            seconds = seconds_of(self.step, operands)
+            self.seconds += seconds
+            after = automatic.after
+            if self.seconds < STARTED_SECONDS * after:
+                return None
+            waits = not after or seconds > WAITED_BUILDS * BUILD_SECONDS
+        if self._found is None:
+            step = self.step
+            params = tuple([(name, value) for name, value in step.params if name != "owned_operands"])
+            self._found = _nest(step.op, params, step.metas, step.results)
+        return self._found if self._found.poll(waits=waits) else None
+
+
+class Nests:
+    """Loops of the plans of a program."""
+
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+        self.sites: list[NestSite] = []
+
+    def states(self) -> list[str]:
+        """Return what became of each loop; those inside of one that is compiled are a part of it."""
+        return [site.state for site in self.sites if site.is_outermost or site.was_asked]
+
+    def site(self, step: Step, depth: int) -> NestSite:
+        """Return what runs a loop at this depth of bodies."""
+        site = NestSite(step, self.mode, not depth)
+        self.sites.append(site)
+        return site
+
+
+def seconds_of(step: Step, operands: Sequence[Any]) -> float:
+    """Return about how long NumPy takes for a loop, by the number of its steps and trips."""
+    params = dict(step.params)
+    if step.op is while_op:
+        trips, graph = GUESSED_TRIPS, params["loop"][1]
+    else:
+        trips, graph = len(operands[Layout(*params["layout"]).stacks.start]), params["body"][0]
+    return trips * _steps(graph, min(trips, MOST_TRIPS)) * STEP_SECONDS
+
+
+def _steps(graph: Graph, trips: float) -> float:
+    """Return how many steps a run of a graph has; loops inside have so many trips."""
+    inside = sum([_steps(g, trips) for graphs in graph.subgraphs.values() for g in graphs])
+    return len(graph.nodes) + trips * inside
+
+
+class _Signals(threading.local):
+    """Lets Python handle signals while a nest runs, and keeps what a handler raises."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self.error: BaseException | None = None
+        self.look = _LOOK(functools.partial(next, self._looks(), 1))
+
+    def _looks(self) -> Iterator[int]:
+        """Give 0, or 1 once a handler has raised: handlers run where a generator goes on, so inside of `try`."""
+        result = 0
+        while True:
+            try:
+                yield result
+                result = 0
+            except GeneratorExit:
+                return
+            except BaseException as error:
+                self.error, result = error, 1
+
+    def raise_error(self) -> NoReturn:
+        """Raise what a handler raised."""
+        error = self.error or KeyboardInterrupt()
+        self._begin()
+        raise error
+
+
+_SIGNALS = _Signals()
+_LIBC = ctypes.CDLL(None)
+_LIBC.free.argtypes = [ctypes.c_void_p]
+
+
+def _taken(rows: Any, meta: TensorMeta, rest: Any) -> np.ndarray:
+    """Return rows as an array, and free their memory."""
+    shape = (rows.count, *rest)
+    try:
+        if not rows.data or not math.prod(shape):
+            return np.empty(shape, meta.dtype)
+        content = (ctypes.c_char * rows.bytes).from_address(rows.data)
+        return np.frombuffer(content, meta.dtype, math.prod(shape)).reshape(shape).copy()
+    finally:
+        _LIBC.free(rows.data)
