@@ -251,11 +251,8 @@ class Planner:
             kernels.refresh()
         states = [state for kernels in self.kernels for state in kernels.states.values()]
         loops = [] if self.nests is None else self.nests.states()
-        return tuple([
-            f"{count} of {len(found)} {what}: {state}"
-            for what, found in (("groups", states), ("loops", loops))
-            for state, count in Counter(found).items()
-        ])  # fmt: skip
+        groups = [f"{count} of {len(states)} groups: {state}" for state, count in Counter(states).items()]
+        return *groups, *[f"{count} of {len(loops)} loops: {state}" for state, count in Counter(loops).items()]
 
     def _compiled_at_need(self, graph: Graph, timers: Timers | None, tier: Tier | None, meter: Meter | None) -> Run:
         """Return the function for sizes whose shape-only values are too large to cache; its first call compiles it."""

@@ -3,8 +3,8 @@
     int64_t name(const char *arrays, as_rows *results, int (*poll)(void))
 
 The tuple `arrays` holds the operands, copies of carries that become the last carries, and stacks of results. Results
-whose number of rows a run decides come as `results`. What is returned is 0, or 1 where NumPy is to serve the call, or
-the flags of floating-point arithmetic, or 32 if Python wants to handle a signal.
+whose number of rows a run decides come as `results`. The function returns the flags of floating-point arithmetic. Or it
+returns 1 where NumPy is to serve the call, and 32 where Python raises for a signal.
 
 Carries are memory that trips write to in place. A carry that a trip makes anew has two pieces of memory, which change
 places. Nothing that the caller holds is written to before the run is over.
@@ -12,7 +12,7 @@ places. Nothing that the caller holds is written to before the run is over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler.c_expressions import c_literal
-from anyshape.backend.native.nest_rules import SUMMED, UPDATES, Site, added, rule_of, sum_with
+from anyshape.backend.native.nest_rules import SUMMED, UPDATES, rule_of
+from anyshape.backend.native.nest_steps import Site, added, sum_with
 from anyshape.backend.native.nest_values import (
     Array,
     Buffer,
@@ -161,7 +162,7 @@ class _Body:
 
     @cached_property
     def uses(self) -> dict[Value, int]:
-        """The position of the last step that takes a value; results of the graph are taken behind the last step."""
+        """Position of the last step that takes a value; results of the graph are taken behind the last step."""
         assert self.graph is not None
         last: dict[Value, int] = {}
         for k, node in enumerate(self.graph.nodes):
@@ -170,7 +171,7 @@ class _Body:
 
     @cached_property
     def counts(self) -> dict[Value, int]:
-        """How many steps and results take a value."""
+        """Number of steps and results that take a value."""
         assert self.graph is not None
         counts: dict[Value, int] = {}
         for value in [v for node in self.graph.nodes for v in node.inputs] + [*self.graph.outputs]:
@@ -189,19 +190,23 @@ class _Body:
                 raise NotExpressible("a size that no axis gives")
             self.variables[source.variable] = inputs[axis.operand].dims[axis.axis]
         self._write_conditions()
-        runtime: dict[Value, list[tuple[DimVar, int]]] = {}
+        defined: dict[Value, list[tuple[DimVar, int]]] = {}
         for variable, (value, number) in graph.runtime.items():
-            runtime.setdefault(value, []).append((variable, number))
+            defined.setdefault(value, []).append((variable, number))
         for k, node in enumerate(graph.nodes):
             self.position = k
             self._write(node)
-            for output in node.outputs:
-                for variable, number in runtime.get(output, ()):
-                    self.variables[variable] = self.env[output].dims[number]
-            if self.waiting and any(o in runtime for o in node.outputs):
-                self._write_conditions()
+            self._define(defined, node)
         self.position = len(graph.nodes)
         return [self.env[v] for v in graph.outputs]
+
+    def _define(self, defined: Mapping[Value, Sequence[tuple[DimVar, int]]], node: Node) -> None:
+        """Note the run-time sizes that a step defines, and write the conditions on them."""
+        for output in node.outputs:
+            for variable, number in defined.get(output, ()):
+                self.variables[variable] = self.env[output].dims[number]
+        if self.waiting and any(output in defined for output in node.outputs):
+            self._write_conditions()
 
     def _constant(self, array: Any) -> Array:
         if array.ndim:
@@ -245,7 +250,7 @@ class _Body:
         self.env[output] = self._bound(node, rule(site, *operands))
 
     def _write_sum(self, node: Node, site: Site, operands: Sequence[Array]) -> Array:
-        """Write a sum of which one operand has parts that are added to the other."""
+        """Write a sum where one operand has parts that are added to the other."""
         k = 1 if operands[1].adds is None else 0
         x, y = operands[k], operands[1 - k]
         if x.adds is None:
@@ -334,43 +339,47 @@ class _Body:
         operands = [self.env[v] for v in node.inputs]
         count = Layout(*params["layout"]).carries if node.op is scan_op else params["carries"]
         owned = {k for k in range(count) if self.owns(node, k)}
-        for x in operands:
-            self.lines.settle(x) if x.depth else None
+        self.lines.settle_computed(*operands)
         for k in owned:
             self.written(operands[k], [v for j, v in enumerate(node.inputs) if j != k])
         operands = [self.env[v] for v in node.inputs]
         return _Loop(self, node.op, params, operands, owned).write(operands)
 
     def _write_branches(self, node: Node, branches: Sequence[Graph]) -> list[Array]:
-        """Write the branches of a choice, of which one runs; results are numbers, or memory that the branch fills."""
+        """Write the branches of a choice. Results are numbers, or memory that the branch which runs fills."""
         lines, (index, *operands) = self.lines, [self.env[v] for v in node.inputs]
-        for x in operands:
-            lines.settle(x) if x.depth else None
-        operands = [_unowned(x) for x in operands]
-        metas = [v.meta for v in node.outputs]
-        locals_ = [lines.name("c") for _ in metas]
-        for local, meta in zip(locals_, metas, strict=True):
-            kind = kind_of(meta.dtype)
-            lines.add(f"{kind} {'' if not meta.rank else '*'}{local} = 0;")
-            lines.add(*[f"int64_t {local}_n{a} = 0;" for a in range(meta.rank)])
+        lines.settle_computed(*operands)
+        results = [self._declared(v.meta) for v in node.outputs]
         chosen = lines.name("k")
         lines.add(f"const int64_t {chosen} = as_min(as_max((int64_t){index.at(())}, 0), {len(branches) - 1});")
         for k, branch in enumerate(branches):
-            lines.add(f"{'' if not k else 'else '}{f'if ({chosen} == {k})' if k < len(branches) - 1 else ''} {{")
-            results = _Body(lines, branch).run(operands)
-            for local, meta, result in zip(locals_, metas, results, strict=True):
-                if not meta.rank:
-                    lines.add(f"{local} = {result.at(())};")
-                    continue
-                copied = lines.copied(_again(result))
-                lines.add(f"{local} = {copied.buffer.name};")  # type: ignore[union-attr]
-                lines.add(*[f"{local}_n{a} = {n};" for a, n in enumerate(copied.dims)])
-            lines.add("}")
-        return [
-            scalar(m.dtype, local) if not m.rank else
-            whole(m.dtype, tuple([f"{local}_n{a}" for a in range(m.rank)]), Buffer(local, True))
-            for local, m in zip(locals_, metas, strict=True)
-        ]  # fmt: skip
+            lines.add(f"if ({chosen} == {k}) {{" if not k else f"}} else if ({chosen} == {k}) {{")
+            ends = _Body(lines, branch).run([_unowned(x) for x in operands])
+            for result, end in zip(results, ends, strict=True):
+                self._assign(result, end)
+        lines.add("}")
+        return results
+
+    def _declared(self, meta: TensorMeta) -> Array:
+        """Return a result of branches, whose locals are declared here and set in each."""
+        lines, local, kind = self.lines, self.lines.name("c"), kind_of(meta.dtype)
+        lines.add(f"{kind} {'*' if meta.rank else ''}{local} = 0;")
+        if not meta.rank:
+            return scalar(meta.dtype, local)
+        dims = tuple([f"{local}_n{axis}" for axis in range(meta.rank)])
+        lines.add(*[f"int64_t {n} = 0;" for n in dims])
+        return whole(meta.dtype, dims, Buffer(local, True))
+
+    def _assign(self, result: Array, end: Array) -> None:
+        """Set the locals of a result at the end of a branch."""
+        lines = self.lines
+        if result.buffer is None:
+            lines.add(f"{result.at(())} = {end.at(())};")
+            return
+        copied = lines.copied(_again(end) if end.buffer is not None else end)
+        assert copied.buffer is not None
+        lines.add(f"{result.buffer.name} = {copied.buffer.name};")
+        lines.add(*[f"{mine} = {n};" for mine, n in zip(result.dims, copied.dims, strict=True)])
 
 
 def is_sparse_sum(operands: Sequence[Array]) -> bool:
@@ -553,27 +562,36 @@ class _Loop:
     def _write_loop(
         self, operands: Sequence[Array], carries: Sequence[Array], trip: list[str], allocates: bool
     ) -> None:
-        """Write the loop around its trip."""
-        lines, t, mark = self.lines, self.trip, self.lines.name("m")
-        is_long = any("for (" in line or "while (" in line for line in trip)
-        body = [f"const as_mark {mark} = as_marked(arena);"] if allocates else []
-        body += ["AS_TICK(64)"] if is_long and self.is_scan else []
+        """Write the loop around its trip, which looks for signals now and then."""
+        lines, mark = self.lines, self.lines.name("m")
+        is_long = any("for (" in line for line in trip)
         if self.is_scan:
-            n = operands[self.layout.stacks.start].dims[0]
-            for k, x in enumerate(operands[self.layout.stacks.stop : self.layout.own]):
-                lines.add(f"int64_t {t}_{k} = {x.dims[0] if self.reverse else '0'};")
-            lines.add(*([] if is_long else [f"AS_TICK({n})"]))
-            head = f"for (int64_t {t} = {n} - 1; {t} >= 0; {t}--) {{" if self.reverse else (
-                f"for (int64_t {t} = 0; {t} < {n}; {t}++) {{")  # fmt: skip
+            head = self._head(operands)
+            lines.add(*([] if is_long else [f"AS_TICK({operands[self.layout.stacks.start].dims[0]})"]))
+            first, last = (["AS_TICK(64)"], ["if (declined) AS_FAIL"]) if is_long else ([], [])
         else:
-            head = f"for (int64_t {t} = 0;; {t}++) {{"
-            before = lines.collect()
-            (test,) = _Body(lines, self.params["loop"][0]).run([*carries, *map(_unowned, operands[len(carries) :])])
-            lines.add(f"if (!({test.at(())})) break;")
-            body += [*lines.end(before), "AS_TICK(1)", "if (declined) AS_FAIL"]
-        body += [*trip, *(["if (declined) AS_FAIL"] if is_long and self.is_scan else [])]
-        body += [f"as_release(&arena, {mark});"] if allocates else []
-        lines.add(head, *[f"    {line}" for line in body], "}")
+            head = f"for (int64_t {self.trip} = 0;; {self.trip}++) {{"
+            first, last = [*self._test(operands, carries), "AS_TICK(1)", "if (declined) AS_FAIL"], []
+        if allocates:
+            first, last = [f"const as_mark {mark} = as_marked(arena);", *first], [*last, f"as_release(&arena, {mark});"]
+        lines.add(head, *[f"    {line}" for line in (*first, *trip, *last)], "}")
+
+    def _head(self, operands: Sequence[Array]) -> str:
+        """Return the head of a loop over stacks; offsets into joined arrays begin before."""
+        n, t = operands[self.layout.stacks.start].dims[0], self.trip
+        for k, x in enumerate(operands[self.layout.stacks.stop : self.layout.own]):
+            self.lines.add(f"int64_t {t}_{k} = {x.dims[0] if self.reverse else '0'};")
+        if self.reverse:
+            return f"for (int64_t {t} = {n} - 1; {t} >= 0; {t}--) {{"
+        return f"for (int64_t {t} = 0; {t} < {n}; {t}++) {{"
+
+    def _test(self, operands: Sequence[Array], carries: Sequence[Array]) -> list[str]:
+        """Return the lines that end a loop where its condition does not hold."""
+        lines = self.lines
+        before = lines.collect()
+        (test,) = _Body(lines, self.params["loop"][0]).run([*carries, *map(_unowned, operands[len(carries) :])])
+        lines.add(f"if (!({test.at(())})) break;")
+        return lines.end(before)
 
     def _ends(self, operands: Sequence[Array], carries: Sequence[Array], nexts: dict[int, str]) -> list[Array]:
         """Return the last carries. Those that began in memory of the outer loop are there again."""

@@ -1,7 +1,7 @@
 """Values of a nest of loops in C: memory, and elements that are computed where they are read.
 
-A value knows the text of its element at given indices. Views and elementwise steps make no memory: their text reads that
-of their operands. What is read more than once is settled: a loop writes its elements to memory of the trip.
+A value knows the text of its element at given indices. Views and elementwise steps make no memory: their text reads
+their operands. What is read more than once is settled: a loop writes its elements to memory of the trip.
 
 Memory that a step writes to in place is a `Buffer`. A value that reads it, and is read later than that, is settled
 before the write.
@@ -60,7 +60,7 @@ class Array:
 
     @property
     def is_sum(self) -> bool:
-        """Whether it is a sum of a few parts, whose elements have no text of their own."""
+        """True for a sum of a few parts, whose elements have no text of their own."""
         return self.at is _unsettled
 
     def reads(self) -> set[Buffer]:
@@ -140,7 +140,7 @@ class Lines:
             self.over(target.dims, lambda i: [f"{target.at(i)} = 0;"])
             source.adds(target.at)
             return
-        if source.buffer is not None and target.buffer is not None:
+        if source.buffer is not None and target.buffer is not None and source.dims:
             count = product(target.dims)
             self.add(f"memcpy({target.buffer.name}, {source.buffer.name}, {count} * sizeof({target.kind}));")
             return
@@ -164,6 +164,12 @@ class Lines:
         if x.dims and x.buffer is None:
             become(x, self.copied(x))
         return x
+
+    def settle_computed(self, *xs: Array) -> None:
+        """Let arrays be memory that steps compute; views of memory are read as they are."""
+        for x in xs:
+            if x.depth:
+                self.settle(x)
 
     def copied(self, x: Array) -> Array:
         """Return a copy of an array in memory of the trip."""
@@ -193,6 +199,19 @@ def flat(indices: Sequence[str], dims: Sequence[str]) -> str:
     for i, n in zip(indices, dims, strict=True):
         text = i if text == "0" else f"({text}) * {n} + ({i})"
     return text
+
+
+def along(indices: Sequence[str], starts: Texts, steps: Texts) -> list[str]:
+    """Return indices into an array from indices into a slice of it."""
+    scaled = [i if s == "1" else f"({i}) * {s}" for i, s in zip(indices, steps, strict=True)]
+    return [i if s == "0" else s if i == "0" else f"{i} + {s}" for i, s in zip(scaled, starts, strict=True)]
+
+
+def stretched(index: str, mine: str, whole: str) -> str:
+    """Return the index along an axis that may be stretched."""
+    if mine == whole:
+        return index
+    return "0" if mine == "1" else f"({mine} == 1 ? 0 : {index})"
 
 
 def product(dims: Iterable[str]) -> str:

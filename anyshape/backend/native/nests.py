@@ -8,7 +8,7 @@ import functools
 import logging
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -49,7 +49,7 @@ class _Rows(ctypes.Structure):
 
 
 class Nest:
-    """One loop with all loops and branches in it.
+    """Loop with all loops and branches in it.
 
     - `state`: "waiting", "compiled", or why NumPy runs it.
     """
@@ -58,17 +58,22 @@ class Nest:
         self, op: Any, params: dict[str, Any], metas: Sequence[TensorMeta], results: Sequence[TensorMeta]
     ) -> None:
         self.metas, self.results = metas, results
-        self.state, self.function, self._build = "waiting", None, None
+        self.state = "waiting"
+        self.function: Callable[..., int] | None = None
+        self._build: Build | None = None
         self._lock = Lock()
         try:
             self.text = nest_text(op, params, metas, results)
             self._build = Build(_header() + self.text.text.replace("@name@", _NAME))
         except (NotExpressible, BuildError) as reason:
             self.state = f"NumPy: {reason}"
+        except Exception as error:  # NumPy serves the calls
+            _LOG.exception("a nest could not be written")
+            self.state = f"NumPy: it could not be written: {error!r}"
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a build may still come to an end."""
+        """True while a build may come to an end."""
         return self._build is not None
 
     def poll(self, *, waits: bool = False) -> bool:
@@ -92,24 +97,22 @@ class Nest:
             self._build = None
         return self.function is not None
 
-    def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...] | None]) -> list[Any] | None:
+    def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any] | None:
         """Return the results for operands, given the shapes of results that are known; None: NumPy is to serve them."""
-        text, metas = self.text, self.metas
-        arrays = [np.asarray(x, m.dtype, order="C") for x, m in zip(operands, metas, strict=True)]
+        text, results = self.text, self.results
+        arrays = [np.asarray(x, m.dtype, order="C") for x, m in zip(operands, self.metas, strict=True)]
         carries = [x.copy() for x in arrays[: text.carries]]
-        added = self.results[text.carries :]
-        fixed = [np.empty(s, m.dtype) for s, m, known in zip(shapes, added, text.fixed, strict=True) if known]
-        rows = (_Rows * max(text.fixed.count(False), 1))()
+        sized = list(zip(shapes, results[text.carries :], text.fixed, strict=True))
+        fixed = [np.empty(shape, meta.dtype) for shape, meta, is_fixed in sized if is_fixed]
+        rows = (_Rows * max(len(sized) - len(fixed), 1))()
+        assert self.function is not None
         status = self.function((np.ndarray, *arrays, *carries, *fixed), rows, _SIGNALS.look)
         if status & _INTERRUPTED:
             _SIGNALS.raise_error()
         if status and declines(status):
+            _free(rows)
             return None
-        stacks, left = iter(fixed), iter(rows)
-        columns = [
-            next(stacks) if known else _taken(next(left), m, s) for m, known, s in zip(added, text.fixed, shapes)
-        ]
-        return [x if x.ndim else x[()] for x in (*carries, *columns)]
+        return [x if x.ndim else x[()] for x in (*carries, *_in_order(sized, fixed, rows))]
 
 
 STEP_SECONDS = 1.5e-6  # of a step in NumPy, on a number or a short row
@@ -131,28 +134,28 @@ class NestSite:
 
     def __init__(self, step: Step, mode: str, is_outermost: bool) -> None:
         self.step, self.mode, self.is_outermost, self.seconds = step, mode, is_outermost, 0.0
-        self._found: Nest | None = None
+        self._nest: Nest | None = None
 
     @property
     def was_asked(self) -> bool:
-        """Whether a run of the loop has counted."""
-        return self._found is not None
+        """True once runs of the loop have counted."""
+        return self._nest is not None
 
     @property
     def state(self) -> str:
         """Return "compiled", or why NumPy runs the loop."""
-        return "NumPy: runs so far are too short" if self._found is None else self._found.state
+        return "NumPy: runs so far are too short" if self._nest is None else self._nest.state
 
     def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any] | None:
         """Return the results of the loop, None where NumPy is to run it."""
-        found = self._found
-        if found is None or found.function is None:
-            if found is not None and not found.is_waiting:
+        nest = self._nest
+        if nest is None or nest.function is None:
+            if nest is not None and not nest.is_waiting:
                 return None
-            found = self._advanced(operands)
-            if found is None:
+            nest = self._advanced(operands)
+            if nest is None:
                 return None
-        return found(operands, shapes)
+        return nest(operands, shapes)
 
     def _advanced(self, operands: Sequence[Any]) -> Nest | None:
         """Count a run, and go on with the build; return the nest if it is built."""
@@ -164,11 +167,11 @@ class NestSite:
             if self.seconds < STARTED_SECONDS * after:
                 return None
             waits = not after or seconds > WAITED_BUILDS * BUILD_SECONDS
-        if self._found is None:
+        if self._nest is None:
             step = self.step
             params = tuple([(name, value) for name, value in step.params if name != "owned_operands"])
-            self._found = _nest(step.op, params, step.metas, step.results)
-        return self._found if self._found.poll(waits=waits) else None
+            self._nest = _nest(step.op, params, step.metas, step.results)
+        return self._nest if self._nest.poll(waits=waits) else None
 
 
 class Nests:
@@ -237,6 +240,18 @@ class _Signals(threading.local):
 _SIGNALS = _Signals()
 _LIBC = ctypes.CDLL(None)
 _LIBC.free.argtypes = [ctypes.c_void_p]
+
+
+def _in_order(sized: Sequence[tuple[Any, TensorMeta, bool]], fixed: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
+    """Return what trips added, in the order of the results."""
+    stacks, left = iter(fixed), iter(rows)
+    return [next(stacks) if is_fixed else _taken(next(left), meta, shape) for shape, meta, is_fixed in sized]
+
+
+def _free(rows: Sequence[Any]) -> None:
+    """Free the memory of rows that are not used."""
+    for one in rows:
+        _LIBC.free(one.data)
 
 
 def _taken(rows: Any, meta: TensorMeta, rest: Any) -> np.ndarray:

@@ -44,7 +44,7 @@ def write_loop(writer: Any, step: Step, body_source: type) -> None:
         _write_choice(writer, step, loop)
 
 
-def _write_choice(writer: Any, step: Step, loop: _Loop) -> None:
+def _write_choice(writer: Any, step: Step, loop: _Scan | _While) -> None:
     """Write the call of a loop as machine code, and the loop in NumPy for where it is not built, or declines."""
     first_mark, results = len(writer.marks), naming.kernel_results(writer.depth)
     site = writer.bind("nest", writer.nests.site(step, writer.depth))

@@ -1,0 +1,121 @@
+"""Reductions and products in a nest of loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from anyshape.backend.native.nest_steps import Rule, Site
+from anyshape.backend.native.nest_values import Array, Lines, Texts, derived, kind_of, stretched
+from anyshape.backend.native.statements import NotExpressible, reduction_of
+from anyshape.graph.ir.graph import Op
+from anyshape.graph.shapes.array_type import free_axes
+from anyshape.ops import contraction as ct
+from anyshape.ops import reduction as rd
+
+
+def _reduce(site: Site, x: Array) -> Array:
+    axes = site.params["axes"]
+    if site.params.get("empty") is False:
+        _some(site.lines, [x.dims[a] for a in axes])
+    return _reduced(site, x, axes, tuple([n for a, n in enumerate(x.dims) if a not in axes]))
+
+
+def _some(lines: Lines, sizes: Sequence[str]) -> None:
+    """Write the line that leaves a reduction over no elements to NumPy, which refuses it."""
+    lines.add(f"if (!({' && '.join(sizes) or '1'})) AS_FAIL")
+
+
+def _reduced(site: Site, x: Array, axes: Sequence[int], dims: Texts) -> Array:
+    """Return a reduction over axes."""
+    reduction = reduction_of(site.node.op, site.dtype)
+    if reduction is None or site.dtype.kind == "c":
+        raise NotExpressible(f"{site.node.op} of {site.dtype}")
+    rest, lines = [a for a in range(len(x.dims)) if a not in axes], site.lines
+    total = lines.name("r")
+    simd = f"#pragma omp simd reduction({reduction.pragma}:{total})" if reduction.pragma in ("+", "*") else ""
+
+    def one(own: Sequence[str]) -> None:
+        lines.add(f"{reduction.accumulator} {total} = {reduction.start};")
+
+        def body(i: list[str]) -> list[str]:
+            element, name = x.at(_in_order([*rest, *axes], [*own, *i])), lines.name("e")
+            return [f"const {x.kind} {name} = {element};", f"{total} = {reduction.combine.format(total, name)};"]
+
+        lines.over([x.dims[a] for a in axes], body, simd)
+
+    return _totals(site, dims, total, one)
+
+
+def _in_order(axes: Sequence[int], indices: Sequence[str]) -> list[str]:
+    """Return indices along these axes in the order of the axes."""
+    return [index for _, index in sorted(zip(axes, indices, strict=True))]
+
+
+def _totals(site: Site, dims: Texts, total: str, write: Callable[[Sequence[str]], None]) -> Array:
+    """Return the totals that lines compute for each element of the result; `write` writes these lines."""
+    lines = site.lines
+    if not dims:
+        write(())
+        return lines.scalar(site.dtype, f"({kind_of(site.dtype)}){total}")
+    target = lines.allocated(site.dtype, dims)
+
+    def row(own: list[str]) -> list[str]:
+        write(own)
+        return [f"{target.at(own)} = {total};"]
+
+    lines.over(dims, row)
+    return target
+
+
+def _sum_to(site: Site, x: Array) -> Array:
+    """Return the sum over axes that are stretched: where both sizes are the same, nothing is summed along an axis."""
+    dims, axes = site.sizes("shape"), site.params["axes"]
+    pairs = list(zip(axes, dims, strict=True))
+    rest = sorted([a for a, n in pairs if n == x.dims[a]])
+    if any(a not in rest and n != "1" for a, n in pairs):
+        return _sum_to_any(site, x, dims)
+    over = free_axes(len(x.dims), rest)
+    total = _reduced(site, x, over, tuple([x.dims[a] for a in rest])) if over else x
+    return derived(total, dims, lambda i: total.at([i[axes.index(a)] for a in rest]))
+
+
+def _sum_to_any(site: Site, x: Array, dims: Texts) -> Array:
+    """Return the sum to sizes which may all be as in the operand, or 1."""
+    axes, lines = site.params["axes"], site.lines
+    target = lines.allocated(site.dtype, dims)
+    lines.over(dims, lambda i: [f"{target.at(i)} = 0;"])
+    at = lambda i: target.at([stretched(i[a], n, x.dims[a]) for a, n in zip(axes, dims, strict=True)])
+    lines.over(x.dims, lambda i: [f"{at(i)} += {x.at(i)};"])
+    return target
+
+
+def _dot_general(site: Site, x: Array, y: Array) -> Array:
+    if site.dtype.kind not in "fiu":
+        raise NotExpressible(f"a product of {site.dtype}")
+    (left, right), (first, second) = site.params["contract"], site.params["batch"]
+    lines = site.lines
+    lines.settle_computed(x, y)
+    mine, others = free_axes(len(x.dims), left, first), free_axes(len(y.dims), right, second)
+    dims = (*[x.dims[a] for a in (*first, *mine)], *[y.dims[a] for a in others])
+    total, kind = lines.name("r"), kind_of(site.dtype)
+    simd = f"#pragma omp simd reduction(+:{total})"
+
+    def one(own: Sequence[str]) -> None:
+        lines.add(f"{kind} {total} = 0;")
+        batch, rest = own[: len(first)], own[len(first) :]
+
+        def body(i: list[str]) -> list[str]:
+            of_x = _in_order([*first, *mine, *left], [*batch, *rest[: len(mine)], *i])
+            of_y = _in_order([*second, *others, *right], [*batch, *rest[len(mine) :], *i])
+            return [f"{total} += {x.at(of_x)} * {y.at(of_y)};"]
+
+        lines.over([x.dims[a] for a in left], body, simd)
+
+    return _totals(site, dims, total, one)
+
+
+SUM_RULES: dict[Op, Rule] = dict.fromkeys(
+    (
+        rd.reduce_sum_op, rd.reduce_prod_op, rd.reduce_max_op, rd.reduce_min_op, rd.reduce_and_op, rd.reduce_or_op,
+    ), _reduce,
+) | {rd.sum_to_op: _sum_to, ct.dot_general_op: _dot_general}  # fmt: skip
