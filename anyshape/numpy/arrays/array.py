@@ -489,7 +489,7 @@ class Array(MemoryAttributes, Traced):
     __copy__ = copy
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self
+        return self.copy()
 
     # -- NumPy's protocols
 

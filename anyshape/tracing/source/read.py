@@ -98,6 +98,7 @@ class Session:
     - `members`: attributes and items of objects that loops carry, by names of their own.
     - `lists`: lists of rows that exist now, which bodies and branches may append to.
     - `in_program`: numbers of iterations of loops that became part of the program, which may be sizes.
+    - `checks`: functions that are called at the end of the trace. `copies` of what objects hold, for comparison.
     """
 
     def __init__(self, loops: Loops) -> None:
@@ -108,6 +109,8 @@ class Session:
         self.holders: list[dict[str, Any]] = []
         self.members: dict[str, Any] = {}
         self.in_program: list[Any] = []
+        self.checks: list[Callable[[], None]] = []
+        self.copies: list[Any] = []
         self.lists: list[Any] = []
 
     def may_be_unrolled(self) -> bool:
@@ -139,7 +142,10 @@ def retried(trace: Callable[[], Any], loops: Loops) -> Any:
     while not loops.is_off:
         stack.append(session := Session(loops))
         try:
-            return trace()
+            result = trace()
+            for check in session.checks:
+                check()
+            return result
         except NotKept as signal:
             loops.learn(signal)
         except AnyshapeError as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 from anyshape.ops.subgraph_call import RUNTIME
 from anyshape.tracing.source.jumps import UnreadableError, assigned, load, own_nodes, runtime, thunk, without_jumps
-from anyshape.tracing.source.name_flow import GROWING, Live, Liveness, Unbound, bound, grown, rebound, written
+from anyshape.tracing.source.name_flow import GROWING, Live, Liveness, Unbound, bound, grown, read, rebound, written
 from anyshape.tracing.source.texts import as_call, is_runtime, stated, waiting
 
 _ALL_NAMES = {"locals", "vars", "dir", "eval", "exec"}  # they see variables that moved into functions inside
@@ -65,11 +65,12 @@ class _Rewriter(ast.NodeTransformer):
         """Return the function, rewritten."""
         node = self._function
         _check(node)
+        before = bound(node.body)  # also by statements behind a jump, which are left out
         without_jumps(node)
         self._live = Liveness(node, self._nonlocals | self._globals).around
         unbound = Unbound(node, self._sometimes | self._nonlocals)
         self._unbound, self._sometimes = unbound.reads, unbound.sometimes
-        names = sorted(bound(node.body) - self._globals - self._nonlocals)
+        names = sorted((before | bound(node.body)) - self._globals - self._nonlocals)
         at = 1 if ast.get_docstring(node, clean=False) is not None else 0
         node.body[at:] = [*_declared(names, node), *self._block(node.body[at:])]
         return node
@@ -311,7 +312,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         if _binds(node):
-            return node
+            return self.generic_visit(node)
         first, *others = [self.visit(v) for v in node.values]
         name = "or_" if isinstance(node.op, ast.Or) else "and_"
         return ast.copy_location(runtime(name, first, *map(thunk, others)), node)
@@ -321,16 +322,14 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(runtime("not_", node.operand), node) if isinstance(node.op, ast.Not) else node
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
+        self.generic_visit(node)
         if _binds(node):
             return node
-        self.generic_visit(node)
         return ast.copy_location(runtime("choose", node.test, thunk(node.body), thunk(node.orelse)), node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        if _binds(node):
-            return node
         self.generic_visit(node)
-        if len(node.ops) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        if (len(node.ops) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn))) or _binds(node):
             return node
         others = [
             ast.Tuple([ast.Constant(_OPERATORS[type(op)]), thunk(x)], ast.Load())
@@ -348,7 +347,9 @@ class _Rewriter(ast.NodeTransformer):
     def visit_ListComp(self, node: ast.ListComp) -> Any:
         generator = node.generators[0]
         targets = _names(generator.target)
-        if len(node.generators) > 1 or generator.ifs or generator.is_async or targets is None or _binds(node):
+        if len(node.generators) > 1 or generator.ifs or generator.is_async or targets is None:
+            return self._made(node)
+        if _binds(node) or _outlive(node):
             return self._made(node)
         self.generic_visit(node)
         parameters = ast.arguments([], [ast.arg(t) for t in targets], None, [], [], None, [])
@@ -394,6 +395,14 @@ def _names(target: ast.expr) -> list[str] | None:
     parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
     names = [p.id for p in parts if isinstance(p, ast.Name)]
     return names if len(names) == len(parts) == len({*names}) else None
+
+
+def _outlive(node: ast.ListComp) -> bool:
+    """Return whether functions or generators that items make read a target, which is one variable for all items."""
+    calls = [n for n in ast.walk(node.elt) if isinstance(n, ast.Call) and n.args and isinstance(n.func, ast.Name)]
+    ended = {id(n.args[0]) for n in calls if isinstance(n.func, ast.Name) and n.func.id in _LISTED}
+    inside = [n for n in ast.walk(node.elt) if isinstance(n, (*_SCOPES, ast.GeneratorExp)) and id(n) not in ended]
+    return any(bound([node.generators[0].target]) & read(n) for n in inside)
 
 
 def _binds(node: ast.AST) -> bool:

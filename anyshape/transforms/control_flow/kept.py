@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import operator
 import sys
 import types
@@ -31,16 +30,7 @@ from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.meanings import meaning
 from anyshape.tracing.source.read import Session
 from anyshape.transforms.control_flow.iterables import ITERATIONS, items_of
-from anyshape.transforms.control_flow.kept_choices import (
-    Choice,
-    Maybe,
-    cells_of,
-    get,
-    holder_of,
-    keys_of,
-    raise_of,
-    refuse,
-)
+from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, raise_of
 from anyshape.transforms.control_flow.kept_lists import KeptList, takes_lists, with_arrays
 from anyshape.transforms.control_flow.kept_lists import released as released  # of the result of a trace
 from anyshape.transforms.control_flow.kept_loops import (
@@ -48,11 +38,20 @@ from anyshape.transforms.control_flow.kept_loops import (
     UNROLLED,
     UNROLLED_AROUND,
     Facts,
-    MembersFoundError,
     _as_bool,
     kept_for,
     kept_list,
     kept_while,
+)
+from anyshape.transforms.control_flow.kept_objects import (
+    MembersFoundError,
+    frames_around,
+    holder_of,
+    is_value,
+    keys_of,
+    note_change,
+    refuse,
+    refuse_draws,
 )
 from anyshape.transforms.control_flow.kept_raises import failed as failed
 from anyshape.transforms.control_flow.kept_raises import stated as stated
@@ -114,6 +113,8 @@ def call(function: Any) -> Any:
         return function
     kind = type(function)
     if kind in _OF_PYTHON:
+        if session.frames and kind is types.MethodType:
+            refuse_draws(session, function.__self__)
         read = reading.as_read(function)
         if read is not function or reading.is_rewritten(function):
             return read
@@ -245,6 +246,7 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {len: _length, print: _print}
 def _check_pure(session: Session, function: Any) -> None:
     """Raise where a loop that is kept would change what outlives its iteration, or do something once for all."""
     owner = function.__self__
+    refuse_draws(session, owner)
     if has_type(owner, _CHANGEABLE) and function.__name__ in _CHANGES:
         changed(owner)
     elif function in _IMPURE:
@@ -256,7 +258,7 @@ def member(owner: Any, read: Callable[[Any], Any]) -> Any:
     x, session = read(owner), _in_frame()
     if session is None or type(x) is not list or (holder := holder_of(owner)) is None:
         return x
-    inside = _frames_around(session, x)
+    inside = frames_around(session, x)
     keys = [key for key in keys_of(holder) if holder[key] is x]
     if inside and inside[-1].loop is not None and keys:
         for frame in inside:
@@ -266,26 +268,13 @@ def member(owner: Any, read: Callable[[Any], Any]) -> Any:
     return x
 
 
-def _frames_around(session: Session, x: Any) -> list[Any]:
-    """Return the bodies and branches, the innermost first, that an object is made outside of."""
-    return list(itertools.takewhile(lambda frame: id(x) not in frame.made, reversed(session.frames)))
-
-
 def changed(x: Any) -> Any:
     """Return an object that a statement changes; raise where a loop that is kept may not change it."""
     session = _in_frame()
     if session is None or isinstance(x, (Traced, ConcreteArray)) or type(x) is KeptList:
         return x
-    if _is_value(x) or id(x) in session.frames[-1].made:
-        return x
-    holder, is_new = holder_of(x), False
-    inside = _frames_around(session, x)
-    if holder is None or inside[-1].loop is None:
-        raise refuse(session, None, f"it changes an object of type {type(x).__name__}, which is made outside of it")
-    for frame in inside:
-        is_new = (frame.loop is not None and frame.loop.learn_holder(holder)) or is_new
-    if is_new:
-        raise MembersFoundError
+    if not is_value(x):
+        note_change(session, x)
     return x
 
 
@@ -316,12 +305,6 @@ def augmented(x: Any) -> Any:
     """Return an object whose member a statement changes in place or binds."""
     x = changed(x)
     return x if _in_frame() is None or isinstance(x, (Traced, ConcreteArray, KeptList)) else _Augmented(x)
-
-
-def _is_value(x: Any) -> bool:
-    return type(x) in (int, float, complex, bool, str, bytes, tuple, frozenset, type(None)) or has_type(
-        x, (np.generic, SymbolicSize)
-    )
 
 
 def made(x: Any) -> Any:

@@ -31,6 +31,7 @@ from anyshape.tracing.source.read import NotKept, Session
 from anyshape.tracing.trace import active_builder, as_value, is_stated, kind_of, standing_for
 from anyshape.transforms.control_flow.conditionals import _predicate
 from anyshape.transforms.control_flow.kept_lists import KeptList, Level, Piece
+from anyshape.transforms.control_flow.kept_objects import held_by, note_copies, refuse
 from anyshape.transforms.control_flow.loop_tracing import like_returned, promoted_type
 
 Cell: TypeAlias = "types.CellType | Member"
@@ -78,21 +79,6 @@ class Member:
         del self.holder[self.key]
 
 
-def holder_of(x: Any) -> Any:
-    """Return what holds the members of an object that code may change, None for objects of another kind."""
-    if type(x) in (dict, list):
-        return x
-    if isinstance(x, (type, types.ModuleType, types.FunctionType)) or type(x).__module__.startswith("anyshape."):
-        return None
-    space = getattr(x, "__dict__", None)
-    return space if type(space) is dict else None
-
-
-def keys_of(holder: Any) -> list[Any]:
-    """Return the keys of the members of an object."""
-    return list(holder) if type(holder) is dict else list(range(len(holder)))
-
-
 class Frame:
     """Body or branch that is traced into the program: objects that it made, which it may change, and its variables.
 
@@ -126,7 +112,7 @@ def is_alone(session: Session, cell: Cell) -> bool:
     own = getattr(x, "memory", None) if isinstance(x, Traced) else None
     if own is not None and (memory.is_of_caller(own) or sum(ref() is not None for ref in own.arrays) > 1):
         return False
-    held = sum(x is value for holder in session.holders for value in holder.values())
+    held = held_by(session, x)
     builder = active_builder()
     written = sum(x is value for b in builder.chain() for value in b.writable) if builder.parent is not None else 0
     return sys.getrefcount(x) <= 3 + held + written  # the variable, `x`, and the call that counts
@@ -138,12 +124,6 @@ def cells_of(*functions: Any) -> dict[str, Cell]:
         name: cell for f in functions if f is not None
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True)
     }  # fmt: skip
-
-
-def refuse(session: Session, code: types.CodeType | None, why: str) -> NotKept:
-    """Return the signal to run a loop as it is written: the one of this code, else the innermost one that is kept."""
-    code = code if code is not None else session.frames[-1].code
-    return NotKept(code, why)
 
 
 def raise_of(session: Session | None, error: Exception, code: types.CodeType | None = None) -> Raise:
@@ -406,6 +386,7 @@ class Choice:
         for (x, _), kind in zip(first.values, kinds, strict=True):
             leaves.append(x if kind is None else standing_for(name_sizes(next(rest)), kind.kind))
         value = pytrees.unflatten(first.tree, leaves)
+        note_copies(self.session, value, self.code)
         self._freeze(value, aliases)
         return value if flag is None else Maybe(value, flag)
 

@@ -27,11 +27,12 @@ from anyshape.ops.control import check, name_sizes
 from anyshape.ops.dynamic import size_from_count
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import flatten, is_array, unflatten
+from anyshape.tracing.pytrees import flatten, is_array, register_class, unflatten
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.read import NotKept
 from anyshape.tracing.trace import active_builder, as_value
 from anyshape.transforms.control_flow.iterables import Items, is_open
+from anyshape.transforms.control_flow.kept_objects import note_copies
 
 
 def _unanswered(name: str) -> Callable[..., Any]:
@@ -179,6 +180,8 @@ class KeptList:
         """Return the array that NumPy makes of the list."""
         if (rows := self.rows) is None:
             return FUNCTIONS["zeros"](0)
+        while type(rows) is Inner:
+            rows = rows.rows
         leaves, tree = flatten(rows)
         if tree.is_leaf():
             return leaves[0].copy()
@@ -204,7 +207,10 @@ class KeptList:
         rows = level.rows if level is not None else self.rows
         if rows is None:
             raise self._without_items()
-        return map_tree(lambda x: self._read(x[k]), rows)
+        item = map_tree(lambda x: self._read(x[k]), rows)
+        if (session := reading.session()) is not None:
+            note_copies(session, item, self.code)
+        return _opened(item)
 
     def _read(self, x: Any) -> Any:
         if not getattr(x, "is_array", False):
@@ -375,12 +381,58 @@ def rows_of(items: list[Any], code: types.CodeType) -> Any:
 
 def item_value(x: Any, code: types.CodeType) -> Any:
     """Return an item as an array or a number, or a tree of these."""
-    if type(x) is KeptList:
-        return x.array
+    x = _closed(x)
     leaves = flatten(x)[0]
     if not leaves or not all(map(is_array, leaves)):
         raise NotKept(code, f"a list that it appends to has an item of type {type(x).__name__}")
     return x
+
+
+class Inner:
+    """List of rows that is an item of another one; its items are rows of rows."""
+
+    def __init__(self, rows: Any, code: types.CodeType) -> None:
+        self.rows, self.code = rows, code
+
+    def opened(self) -> KeptList:
+        """Return the list, which nobody may change, as the other one has a copy."""
+        for x in flatten(self.rows)[0]:
+            memory_of(x).frozen = NotKept(self.code, "a list in a list that it appends to is written to")
+        new = KeptList(self.rows, self.code)
+
+        def check() -> None:
+            if new.levels[0].is_grown or new.levels[0].rows is not self.rows:
+                raise new.refused("a list in a list that it appends to is changed")
+
+        if (session := reading.session()) is not None:
+            session.checks.append(check)
+        return new
+
+
+register_class(Inner, lambda x: ((x.rows,), x.code), lambda code, parts: Inner(parts[0], code))
+
+
+def _closed(x: Any) -> Any:
+    """Return an item with lists of rows as parts of its tree."""
+    if type(x) is KeptList:
+        return Inner(x.rows, x.code)
+    return _mapped(_closed, x)
+
+
+def _opened(x: Any) -> Any:
+    """Return an item with lists of rows as lists."""
+    return x.opened() if type(x) is Inner else _mapped(_opened, x)
+
+
+def _mapped(function: Callable[[Any], Any], x: Any) -> Any:
+    """Return a container with what a function gives for each part; the container itself if that is the same."""
+    if type(x) not in (list, tuple, dict):
+        return x
+    parts = [*x.values()] if type(x) is dict else x
+    new = [function(part) for part in parts]
+    if all(a is b for a, b in zip(new, parts, strict=True)):
+        return x
+    return dict(zip(x, new, strict=True)) if type(x) is dict else type(x)(new)
 
 
 def released(result: Any) -> Any:
@@ -393,7 +445,7 @@ def released(result: Any) -> Any:
         raise lists[0].refused(
             "the function returns a list that it appends to, and a program has so many results in all calls"
         )
-    return unflatten(tree, [[*x] if type(x) is KeptList else x for x in leaves])
+    return unflatten(tree, [released([*x]) if type(x) is KeptList else x for x in leaves])
 
 
 # -- loops

@@ -45,13 +45,20 @@ from anyshape.transforms.control_flow.kept_choices import (
     fixed,
     get,
     is_alone,
-    keys_of,
     put,
-    refuse,
     shared_outside,
     zeros_like,
 )
 from anyshape.transforms.control_flow.kept_lists import Growth, KeptList, LoopLists, rows_of
+from anyshape.transforms.control_flow.kept_objects import (
+    MembersFoundError,
+    containers,
+    held_by,
+    keys_of,
+    note_copies,
+    refuse,
+    watched,
+)
 from anyshape.transforms.control_flow.loop_tracing import CarryLoop
 from anyshape.transforms.control_flow.loops import _check_draws, _range, _Rows, _test
 
@@ -94,10 +101,6 @@ class Learned:
         self.places: list[Member] = []  # of lists in objects to which iterations append
 
 
-class MembersFoundError(Exception):
-    """Raised to trace the body of a loop again, with the members of an object that it changes as variables."""
-
-
 class KeptLoop:
     """Loop of code that is read in the active trace."""
 
@@ -109,7 +112,7 @@ class KeptLoop:
         cells: Cells | None = None,
         code: types.CodeType | None = None,
     ) -> None:
-        self.session, self.body = session, body
+        self.session, self.body, self.source = session, body, body
         self.code: types.CodeType = body.__code__ if code is None else code
         self.learned: Learned = session.learned.setdefault(self.code, Learned())
         self.keys = [keys_of(holder) for holder in self.learned.holders]
@@ -128,6 +131,7 @@ class KeptLoop:
         self.is_complete = True  # whether all variables have a type
         self.aliases: list[memory.Memory] = []
         self.tied: set[str] = set()  # variables whose arrays may have another name after an iteration
+        self.passed: set[str] = set()  # variables that may hold an array of before an iteration
         self.overwritten: list[memory.Memory] = []  # of arrays before the loop, by iterations
         self.may_be_apart = True  # the first iteration, if there surely is one
         self.length: Any = None
@@ -177,14 +181,22 @@ class KeptLoop:
     def _is_own(self, cell: Cell) -> bool:
         """Return whether a container is known to one variable alone, and to bodies around the loop that made it."""
         held = sum(id(get(cell)) in frame.made for frame in self.session.frames)
-        held += sum(get(cell) is value for holder in self.session.holders for value in holder.values())
+        held += held_by(self.session, get(cell))
         return type(get(cell)) in (list, dict) and sys.getrefcount(get(cell)) <= 2 + held
 
     def _trees(self) -> dict[str, Any]:
         """Return the containers that iterations write to, and that one variable holds: their parts are carries."""
         names = {name for name in self.facts.written if name in self.cells} - {*self.facts.bound}
         values = {name: get(self.cells[name]) for name in names if self._is_own(self.cells[name])}
-        return {name: value for name, value in values.items() if self._is_tree(value)}
+        return {name: value for name, value in values.items() if self._is_tree(value) and self._has_own_parts(value)}
+
+    def _has_own_parts(self, value: Any) -> bool:
+        """Return whether each container in one is known to that alone."""
+        for x in [x for x in containers(value) if x is not value]:
+            held = sum(id(x) in frame.made for frame in self.session.frames) + held_by(self.session, x)
+            if sys.getrefcount(x) > 4 + held:  # the container, the list, `x`, and the call that counts
+                return False
+        return True
 
     def _may_stay(self, name: str, value: Any) -> bool:
         """Return whether iterations may only write to an array, or leave a member as it is, as a setting."""
@@ -203,7 +215,7 @@ class KeptLoop:
 
     def _placeholder(self, name: str) -> Any:
         tree, metas = self.learned.types[name]
-        return pytrees.unflatten(tree, [zeros_like(self.session, meta, kind, name) for meta, kind in metas])
+        return pytrees.unflatten(tree, [zeros_like(self.session, meta, kind, name, self.code) for meta, kind in metas])
 
     # -- one iteration
 
@@ -213,13 +225,13 @@ class KeptLoop:
         for name in {*self.facts.bound, *carries}:  # a member keeps its place in its object
             put(self.cells[name], carries[name] if name in carries else self.fixed.get(name, UNSET))
         arrays = [(name, x, x.value) for name, x in _named(carries)]
-        frame = Frame(self.code, [self.cells[name] for name in self.facts.bound], self)
-        frame.made = {id(v): v for v in _containers(carries)}
+        frame = self._frame(carries)
         outer, self.session.members = self.session.members, {**self.session.members, **self.members}
         self.session.frames.append(frame)
         self.lists.begin(rows, k)
         try:
-            run()
+            with watched(self.session, lambda: [*map(get, self.cells.values()), self.source]):
+                run()
             self._check_fixed()
         finally:
             levels = self.lists.end()
@@ -230,8 +242,21 @@ class KeptLoop:
             raise self.apart("an object gets or loses members in it")
         after = {name: self._after(name, carries[name]) for name in carries}
         self._learn_types(carries)
-        self._check_aliases(arrays, after)
+        self._check_aliases(arrays, after, _named({"": [p.value for level in levels for p in level.new]}))
         return after | rows
+
+    def _frame(self, carries: Mapping[str, Any]) -> Frame:
+        """Return the frame of an iteration, which may change containers that are carries."""
+        frame = Frame(self.code, [self.cells[name] for name in self.facts.bound], self)
+        frame.made = {id(x): x for x in containers(*carries.values())}
+        self._note_copies(carries)
+        return frame
+
+    def _note_copies(self, values: Mapping[str, Any]) -> None:
+        """Note containers that may have other names than a variable of the loop."""
+        for name, x in values.items():
+            if name not in self.trees:
+                note_copies(self.session, x, self.code)
 
     def _after(self, name: str, before: Any) -> Any:
         value = get(self.cells[name])
@@ -318,9 +343,9 @@ class KeptLoop:
             self.learned.types[name] = tree, [(x.meta, kind_of(x)) for x in values]
             self.is_complete = False
 
-    def _check_aliases(self, arrays: Sequence[tuple[str, Any, Any]], after: dict[str, Any]) -> None:
-        """Raise where arrays that an iteration writes to may have other names, which would not see it."""
-        ends, starts = _named(after), _named({name: self.start.get(name) for name in after})
+    def _check_aliases(self, arrays: Sequence[tuple[str, Any, Any]], after: dict[str, Any], items: list[Any]) -> None:
+        """Raise where arrays that an iteration writes to may have other names, or be items, which would not see it."""
+        ends, starts = [*_named(after), *items], _named({name: self.start.get(name) for name in after})
         self.written |= (written := _written(arrays, ends))
         doubled = _doubled(ends)
         if written & (doubled | _doubled(starts)):
@@ -330,6 +355,7 @@ class KeptLoop:
         if any(m in writes or name in written for name, m in outside):
             raise self.refused("a name stands for an array around it, which an iteration writes to")
         self.aliases, self.tied = [m for _, m in outside], doubled | {name for name, _ in outside}
+        self.passed = _shared(ends, [x for _, x, _ in arrays])
 
     # -- memory
 
@@ -350,6 +376,8 @@ class KeptLoop:
             if not getattr(x, "is_array", False):
                 continue
             m = memory.memory_of(x)
+            if m.frozen is not None:
+                raise m.frozen
             if memory.is_of_caller(m) or any(x.value is value for value in captured):
                 raise self.refused("an iteration writes to an array and binds its name to another one")
             self.overwritten.append(m)
@@ -379,14 +407,15 @@ class KeptLoop:
             m.set(m.current)
         for name in self.facts.bound:
             put(self.cells[name], results.get(name, self.fixed.get(name, UNSET)))
+        self._note_copies(results)
         self._freeze(results, length)
 
     def _freeze(self, results: Mapping[str, Any], length: Any) -> None:
         """Refuse writes to arrays that may have two names after the loop."""
         shared = _named({name: x for name, x in self.start.items() if not self.alone[name]})
-        if not (has_type(length, int) and length > 0):  # without iterations, these are the results
+        if shared and (self.passed or not (has_type(length, int) and length > 0)):  # these may be the results
             self.aliases += [memory.memory_of(x) for _, x in shared]
-            self.tied |= {name for name, _ in shared}
+            self.tied |= {*self.passed, *dict(shared)}
         if arrays := [x for name, x in _named(results) if name in self.tied]:
             signal = self.refused("an array has two names after the loop, and is written to later")
             for m in (*self.aliases, *map(memory.memory_of, arrays)):
@@ -421,6 +450,11 @@ def _written(arrays: Sequence[tuple[str, Any, Any]], ends: Sequence[tuple[str, A
     return written
 
 
+def _shared(named: Sequence[tuple[str, Any]], others: Sequence[Any]) -> set[str]:
+    """Return the names of arrays that have one memory with some others."""
+    return {name for name, x in named if any(_is_one(x, y) for y in others)}
+
+
 def _is_one(x: Any, y: Any) -> bool:
     return x is y or memory.shares(x, y)
 
@@ -439,17 +473,6 @@ def _is_uniform(items: list[Any]) -> bool:
         return False
     values = [as_value(x) for x in items]
     return len({(x.meta.rank, str(x.dtype)) for x in values}) == 1
-
-
-def _containers(tree: Any) -> list[Any]:
-    """Return the containers of a tree, which an iteration may change: they are its own."""
-    containers, waiting = [], list(tree.values())
-    while waiting:
-        x = waiting.pop()
-        if type(x) in (list, dict, tuple):
-            containers.append(x)
-            waiting += x.values() if type(x) is dict else x
-    return containers
 
 
 class _Carries(CarryLoop):

@@ -16,7 +16,7 @@ from anyshape.tracing.effects import Text, is_late
 from anyshape.tracing.raised import Raise, RaisedBefore, Stated, UndescribableError, may_be_caught
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.read import Session
-from anyshape.transforms.control_flow.kept_choices import refuse
+from anyshape.transforms.control_flow.kept_objects import refuse
 
 
 def _tracing_branch() -> Session | None:

@@ -255,9 +255,12 @@ class Writer:
         lines = self.filled(template, 2, bound).replace("{{", "{").replace("}}", "}").split("~")
         is_loop = template in _LOOPS
         self.names.update(bound)
+        iterated = re.match(r"for \w+ in (l\d+):", lines[0])
+        hidden = {name: self.names.pop(name) for name in iterated.groups()} if iterated else {}  # or it has no end
         self.indices += [name for name in bound if is_loop and name.startswith("j")]
         self.write(lines, is_loop)
         del self.indices[start:]
+        self.names.update(hidden)
         if ">" in lines:
             after, self.names = self.names, {**before, **{name: "Q" for name in bound if name[0] == "w"}}
             self.perhaps.update({name: kind for name, kind in after.items() if name not in self.names})

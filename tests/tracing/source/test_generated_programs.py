@@ -11,6 +11,7 @@ but for sums. Three answers may differ, and nothing else:
 import importlib.util
 import itertools
 import sys
+import types
 import warnings
 
 import numpy as np
@@ -22,6 +23,7 @@ from anyshape.ops.creation import full
 from anyshape.transforms.control_flow.kept_choices import Choice
 from anyshape.transforms.control_flow.kept_loops import KeptLoop
 from tests.as_users import as_users_run_programs  # noqa: F401
+from tests.tracing.source import aliased_programs, changing_programs
 from tests.tracing.source.python_programs import HEAD, HELPERS, python_program
 
 CALLS = [
@@ -32,7 +34,7 @@ CALLS = [
     ([2.0, 0.0, -1.0, 2.0, 4.0, -0.5, 0.25], 1),
     ([-1.0, float("nan")], 4),
 ]
-SMOOTH = np.array([0.91, 2.13, -1.37, 0.42, 3.71])
+SMOOTH = np.array([0.9137, 2.1291, -1.3713, 0.4219, 3.7079])
 TOGETHER = 25  # programs of one file
 _numbers = itertools.count()
 
@@ -56,7 +58,7 @@ def outcome(function, x, k):
         result = function(x, k)
     except Exception as error:
         return error
-    flat = lambda r: [leaf for part in r for leaf in flat(part)] if isinstance(r, tuple) else [r]
+    flat = lambda r: [leaf for part in r for leaf in flat(part)] if isinstance(r, (tuple, list)) else [r]
     return [np.asarray(leaf) for leaf in flat(result)]
 
 
@@ -73,7 +75,7 @@ def difference(got, want):
         return f"{got.dtype} for {want.dtype}"
     if got.shape != want.shape:
         return f"{got.shape} for {want.shape}"
-    if got.dtype.kind == "f" and np.allclose(got, want, rtol=1e-12, atol=1e-12, equal_nan=True):
+    if got.dtype.kind in "fc" and np.allclose(got, want, rtol=1e-12, atol=1e-12, equal_nan=True):
         return ""
     return "" if np.array_equal(got, want) else f"{got} for {want}"
 
@@ -143,6 +145,21 @@ def failures(folder, seeds, check):
 def jitted_differs(plain):
     """Return what one jitted function does at all sizes that the plain one does not."""
     return differences(anyshape.jit(plain), plain)
+
+
+ALIASED = {
+    name: f
+    for module in (aliased_programs, changing_programs)
+    for name, f in vars(module).items()
+    if isinstance(f, types.FunctionType) and not name.startswith("_")
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ALIASED)
+def test_what_one_name_writes_others_see(name):
+    function = ALIASED[name]
+    assert not differences(anyshape.jit(function), function)
 
 
 def unread_differs(plain):
