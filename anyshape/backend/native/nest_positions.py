@@ -64,8 +64,7 @@ def _take(site: Site, x: Array, *indices: Array) -> Array:
 def _taken(site: Site, x: Array, positions: dict[int, str]) -> Array:
     """Return what is at one position along some axes."""
     rest = [n for a, n in enumerate(x.dims) if a not in positions]
-    if rest:
-        site.lines.settle_computed(x)
+    site.lines.settle_computed(x)  # elements that are not read may warn
 
     def at(i: Sequence[str]) -> str:
         left = iter(i)
@@ -215,6 +214,7 @@ def _dynamic_starts(site: Site, x: Array, starts: Sequence[Array], sizes: Texts)
 
 def _dynamic_slice(site: Site, x: Array, *starts: Array) -> Array:
     sizes = site.sizes("sizes")
+    site.lines.settle_computed(x)
     begins = _dynamic_starts(site, x, starts, sizes)
     return derived(x, sizes, lambda i: x.at(along(i, begins, ("1",) * len(begins))))
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from anyshape.backend.compiler.c_expressions import CSite, c_literal
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.native.nest_positions import POSITION_RULES
@@ -150,10 +152,14 @@ def _iota(site: Site) -> Array:
 
 
 def _full(site: Site) -> Array:
-    value, dims = site.params["value"], site.sizes("shape")
-    literal = c_literal(value, site.dtype)
-    is_zero = bool(dims) and value == 0 and site.dtype.kind in "fiuc"
-    return Array(site.dtype, dims, lambda _: literal, adds=(lambda at: None) if is_zero else None)
+    literal, dims = c_literal(site.params["value"], site.dtype), site.sizes("shape")
+    return Array(site.dtype, dims, lambda _: literal, adds=(lambda at: None) if dims and _is_zero(site) else None)
+
+
+def _is_zero(site: Site) -> bool:
+    """Return whether adding the value of a step changes nothing: -0.0 differs from the 0 that sums begin with."""
+    value = site.params["value"]
+    return site.dtype.kind in "fiu" and value == 0 and not np.signbit(value)
 
 
 # -- movement ----------------------------------------------------------------------------------------------------
@@ -161,6 +167,7 @@ def _full(site: Site) -> Array:
 
 def _slice(site: Site, x: Array) -> Array:
     starts, steps = site.sizes("starts"), site.sizes("steps")
+    site.lines.settle_computed(x)  # elements that are not read may warn
     return derived(x, site.sizes("sizes"), lambda i: x.at(along(i, starts, steps)))
 
 
@@ -220,7 +227,7 @@ def _pad(site: Site, x: Array) -> Array:
         return f"({' && '.join(inside) or '1'} ? {x.at(inner)} : {literal})"
 
     result = derived(x, dims, at, steps=1)
-    if site.params["value"] == 0 and site.dtype.kind in "fiuc":
+    if _is_zero(site):
         result.adds = lambda to: added(site.lines, x, lambda i: to(along(i, low, ("1",) * len(low))))
     return result
 

@@ -281,10 +281,12 @@ class _Body:
 
     def owns(self, node: Node, k: int) -> bool:
         """Return whether a step may write to the memory of operand k: nothing takes the operand later."""
-        value = node.inputs[k]
+        value, uses = node.inputs[k], self.uses
         x = self.env[value]
-        is_last = self.uses[value] == self.position and node.inputs.count(value) == 1
-        return is_last and x.buffer is not None and x.buffer.owned and bool(x.dims)
+        if x.buffer is None or not x.buffer.owned or uses[value] > self.position or node.inputs.count(value) > 1:
+            return False
+        others = [v for v, y in self.env.items() if y.buffer is x.buffer and v is not value]
+        return all(uses.get(v, -1) < self.position for v in others)
 
     def _target(self, node: Node, k: int = 0) -> Array:
         """Return the memory of operand k, or a copy where that is needed later."""
@@ -315,7 +317,7 @@ class _Body:
     def written(self, x: Array, operands: Sequence[Value] = ()) -> None:
         """Settle values that read the memory of x and are taken later, as it is about to change."""
         for value, y in list(self.env.items()):
-            if y is x or not y.dims or self.uses.get(value, -1) < self.position:
+            if not y.dims or self.uses.get(value, -1) < self.position:
                 continue
             is_operand = self.uses.get(value, -1) == self.position
             if x.buffer in y.reads() and (not is_operand or value in operands):
@@ -394,10 +396,9 @@ def _again(x: Array) -> Array:
 
 
 def _unowned(x: Array) -> Array:
-    """Return an operand that a subgraph reads alone."""
-    if x.buffer is None or not x.buffer.owned:
-        return x
-    return Array(x.dtype, x.dims, x.at, Buffer(x.buffer.name, False), (x,))
+    """Return an operand that a subgraph reads alone; what it settles, it settles for itself."""
+    buffer = None if x.buffer is None else Buffer(x.buffer.name, False)
+    return Array(x.dtype, x.dims, x.at, buffer, (x,))
 
 
 class _Loop:

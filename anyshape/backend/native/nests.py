@@ -116,7 +116,7 @@ class Nest:
 
 
 STEP_SECONDS = 1.5e-6  # of a step in NumPy, on a number or a short row
-BUILD_SECONDS = 0.5
+BUILD_SECONDS = 0.3
 STARTED_SECONDS = 0.1  # of counted work from which on a nest is built, where a build of groups pays from 1 s on
 WAITED_BUILDS = 10  # a run that would take so many builds in NumPy waits for one
 GUESSED_TRIPS = 30  # of a loop whose number of iterations no operand gives
@@ -242,13 +242,13 @@ _LIBC = ctypes.CDLL(None)
 _LIBC.free.argtypes = [ctypes.c_void_p]
 
 
-def _in_order(sized: Sequence[tuple[Any, TensorMeta, bool]], fixed: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
+def _in_order(sized: Sequence[tuple[Any, TensorMeta, bool]], fixed: Sequence[Any], rows: Any) -> list[Any]:
     """Return what trips added, in the order of the results."""
     stacks, left = iter(fixed), iter(rows)
     return [next(stacks) if is_fixed else _taken(next(left), meta, shape) for shape, meta, is_fixed in sized]
 
 
-def _free(rows: Sequence[Any]) -> None:
+def _free(rows: Any) -> None:
     """Free the memory of rows that are not used."""
     for one in rows:
         _LIBC.free(one.data)
