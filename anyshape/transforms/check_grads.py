@@ -173,6 +173,9 @@ class _Level:
         self.value: Any = jit(f)
         self.forward: Any = jit(lambda primals, tangents: jvp(f, primals, tangents))
         self.backward: Any = jit(lambda primals, cotangent: vjp(f, *primals)[1](cotangent))
+        self.both: Any = jit(
+            lambda primals, tangents, cotangent: (jvp(f, primals, tangents), vjp(f, *primals)[1](cotangent))
+        )
         derivatives = {"fwd": ("jvp", self.forward), "rev": ("vjp", self.backward)} if order < last else {}
         self.next_order: dict[str, _Level] = {
             mode: _Level(g, f"{kind} of {name}", order + 1, last, modes, tolerance)
@@ -183,7 +186,7 @@ class _Level:
     def programs(self) -> Iterator[Jitted]:
         """Yield the jitted functions of this order and above that were called."""
         mine = [self.value] if self.order == 1 else []
-        for made in [*mine, self.forward, self.backward]:
+        for made in [*mine, self.forward, self.backward, self.both]:
             if made.cache_info().traces:
                 yield made
         for level in self.next_order.values():
@@ -208,14 +211,19 @@ class _Level:
             yield self._compare("value", "value", point, value, self.value(*_copies(args)), self.tolerance.of_rounding)
             if _all_nan(value):
                 return
+        pushed = pulled = None
+        if self.order > 1 and not self.next_order and {*self.modes} == {*MODES}:  # no order above calls them singly
+            pushed, pulled = self.both(args, point.tangents, point.cotangent)
         if "fwd" in self.modes:
-            observed, out_tangents = self.forward(args, point.tangents)
+            observed, out_tangents = pushed or self.forward(args, point.tangents)
             yield self._compare("value", "fwd", point, value, observed, self.tolerance.of_rounding)
             yield self._compare(
                 "jvp", "fwd", point, self._differences(point), out_tangents, self.tolerance.of_differences
             )
         if "rev" in self.modes:
-            yield self._reverse(point, self._out_tangents(point))
+            out_tangents = pushed[1] if pushed else self._out_tangents(point)
+            pulled = self.backward(args, point.cotangent) if pushed is None else pulled
+            yield self._reverse(point, out_tangents, flatten(pulled)[0])
         if "fwd" in self.next_order:
             yield from self.next_order["fwd"].measure((args, point.tangents), rng)
         if "rev" in self.next_order:
@@ -249,9 +257,8 @@ class _Level:
         i = max(range(len(worst)), key=lambda i: worst[i][2] - worst[i][3])
         return Measurement(check, mode, self.order, f"the result{_result_paths(expected)[i]}", *worst[i])
 
-    def _reverse(self, point: _Point, out_tangents) -> Measurement:
+    def _reverse(self, point: _Point, out_tangents, pulled: Sequence[Any]) -> Measurement:
         """Compare <cotangent, J tangents> with <J^T cotangent, tangents>; on failure, per argument."""
-        pulled = flatten(self.backward(point.args, point.cotangent))[0]
         moving = {
             i: p for i, (x, p) in enumerate(zip(point.leaves, leaf_paths(point.args, {}), strict=True)) if _inexact(x)
         }
