@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.compiler.codegen.user_lines import code_of
 from anyshape.graph.ir.graph import drawing
 from anyshape.tracing.pytrees import PYTHON_SCALARS, Order, generator_array, unflatten
 
@@ -98,7 +99,7 @@ class _Reader:
         failing = ["except (KeyError, ValueError):", f"    return {self.no_match}"]
         body = ["try:", *reading, *failing, *ending] if reading else ending
         source = "\n    ".join([f"def match({parameters}):", *body])
-        exec(compile(source, "<anyshape arguments>", "exec"), self.names)
+        exec(code_of(source), self.names)
         return self.names["match"]
 
     def _arguments(self, args, also: str) -> None:

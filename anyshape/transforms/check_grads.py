@@ -211,9 +211,7 @@ class _Level:
             yield self._compare("value", "value", point, value, self.value(*_copies(args)), self.tolerance.of_rounding)
             if _all_nan(value):
                 return
-        pushed = pulled = None
-        if self.order > 1 and not self.next_order and {*self.modes} == {*MODES}:  # no order above calls them singly
-            pushed, pulled = self.both(args, point.tangents, point.cotangent)
+        pushed, pulled = self._both(point)
         if "fwd" in self.modes:
             observed, out_tangents = pushed or self.forward(args, point.tangents)
             yield self._compare("value", "fwd", point, value, observed, self.tolerance.of_rounding)
@@ -221,9 +219,7 @@ class _Level:
                 "jvp", "fwd", point, self._differences(point), out_tangents, self.tolerance.of_differences
             )
         if "rev" in self.modes:
-            out_tangents = pushed[1] if pushed else self._out_tangents(point)
-            pulled = self.backward(args, point.cotangent) if pushed is None else pulled
-            yield self._reverse(point, out_tangents, flatten(pulled)[0])
+            yield self._reverse(point, pushed[1] if pushed else self._out_tangents(point), pulled)
         if "fwd" in self.next_order:
             yield from self.next_order["fwd"].measure((args, point.tangents), rng)
         if "rev" in self.next_order:
@@ -257,8 +253,14 @@ class _Level:
         i = max(range(len(worst)), key=lambda i: worst[i][2] - worst[i][3])
         return Measurement(check, mode, self.order, f"the result{_result_paths(expected)[i]}", *worst[i])
 
-    def _reverse(self, point: _Point, out_tangents, pulled: Sequence[Any]) -> Measurement:
+    def _both(self, point: _Point) -> tuple[Any, Any]:
+        """Return the value with its tangent, and the gradients, from one program; no order above calls them singly."""
+        is_last = self.order > 1 and not self.next_order and {*self.modes} == {*MODES}
+        return self.both(point.args, point.tangents, point.cotangent) if is_last else (None, None)
+
+    def _reverse(self, point: _Point, out_tangents, gradients) -> Measurement:
         """Compare <cotangent, J tangents> with <J^T cotangent, tangents>; on failure, per argument."""
+        pulled = flatten(gradients or self.backward(point.args, point.cotangent))[0]
         moving = {
             i: p for i, (x, p) in enumerate(zip(point.leaves, leaf_paths(point.args, {}), strict=True)) if _inexact(x)
         }

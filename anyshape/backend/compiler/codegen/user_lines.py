@@ -100,12 +100,12 @@ class UserLines:
             names |= {"__name__": module_of(self.file), "__warningregistry__": registry_of(self.file)}
         return names
 
-    def placed(self, code: CodeType, title: str, shift: int) -> CodeType:
+    def placed(self, code: CodeType, generated: Generated, shift: int) -> CodeType:
         """Return code that stands at lines of the user; its text begins `shift` lines below the first of the source."""
-        code = _moved(code, shift)
+        code = _moved(code, generated.file, shift)
         if self.file is None:
             return code
-        placed = self._with_lines(code, self.file, title)
+        placed = self._with_lines(code, self.file, generated.title)
         self._remember(placed, code)
         return placed
 
@@ -270,10 +270,10 @@ def _inner(code: CodeType) -> list[CodeType]:
     return [c for c in code.co_consts if isinstance(c, CodeType)]
 
 
-def _moved(code: CodeType, lines: int) -> CodeType:
-    """Return code that stands so many lines further down."""
-    constants = tuple([_moved(c, lines) if isinstance(c, CodeType) else c for c in code.co_consts])
-    return code.replace(co_firstlineno=code.co_firstlineno + lines, co_consts=constants)
+def _moved(code: CodeType, file: str, lines: int) -> CodeType:
+    """Return code that stands in a file, so many lines further down."""
+    constants = tuple([_moved(c, file, lines) if isinstance(c, CodeType) else c for c in code.co_consts])
+    return code.replace(co_filename=file, co_firstlineno=code.co_firstlineno + lines, co_consts=constants)
 
 
 @functools.cache
@@ -342,10 +342,16 @@ def define(text: str, generated: Generated, line: int, namespace: dict[str, Any]
 def compiled(text: str, generated: Generated, line: int, namespace: dict[str, Any]) -> Callable[..., Any]:
     """Return the function with this text, which begins at a line of the file."""
     scope: dict[str, Any] = {}
-    exec(compile(text, generated.file, "exec"), namespace, scope)
+    exec(code_of(text), namespace, scope)
     (function,) = scope.values()
-    function.__code__ = generated.lines.placed(function.__code__, generated.title, line - 1)
+    function.__code__ = generated.lines.placed(function.__code__, generated, line - 1)
     return function
+
+
+@functools.lru_cache(256)
+def code_of(text: str) -> CodeType:
+    """Return compiled text; small programs and the readers of arguments of many functions have the same texts."""
+    return compile(text, "<anyshape>", "exec")
 
 
 _TRANSLATIONS: tuple[tuple[type[Exception], type[RunError], str], ...] = (
