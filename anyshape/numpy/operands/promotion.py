@@ -121,6 +121,8 @@ def operand(x: Any, function: str = "array") -> Any:
         return convert(value, np.dtype(x.python_type) if x.numpy_dtype is None else x.numpy_dtype)
     if isinstance(x, (list, tuple)) and is_traced(*x):
         return _joined(x, function)
+    if hasattr(type(x), "as_operand"):  # a range whose ends a run knows
+        return operand(x.as_operand(), function)
     array = plain_array(x, function, "an operand")
     if array.dtype.kind not in NUMERIC:
         raise ArgumentError(function, "an operand", f"has dtype {array.dtype}", "pass numbers or booleans")

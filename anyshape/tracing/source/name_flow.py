@@ -12,7 +12,7 @@ from anyshape.support.lazy_dataclass import NamedTuple
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 Names = set[str]
-GROWING = {"append", "extend", "pop"}  # methods of lists
+GROWING = {"append", "extend", "insert", "pop"}  # methods of lists
 
 
 class Live(NamedTuple):

@@ -251,6 +251,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         node.value = self.visit(node.value)
+        if len(node.targets) == 1:
+            node.value = _unpacked(node.targets[0], node.value)
         node.targets = [self._target(t) for t in node.targets]
         return node
 
@@ -359,6 +361,17 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         return self.generic_visit(node)
+
+
+def _unpacked(target: ast.expr, value: ast.expr) -> ast.expr:
+    """Return a value that several targets take apart, which may have any number of rows."""
+    if not isinstance(target, (ast.Tuple, ast.List)) or any(isinstance(t, ast.Starred) for t in target.elts):
+        return value
+    if isinstance(value, (ast.Tuple, ast.List)):
+        if len(value.elts) == len(target.elts):
+            value.elts = [_unpacked(t, v) for t, v in zip(target.elts, value.elts, strict=True)]
+        return value
+    return ast.copy_location(runtime("unpacked", value, ast.Constant(len(target.elts))), value)
 
 
 def _constant(values: Sequence[Any]) -> ast.Constant:

@@ -74,8 +74,16 @@ def range_(*ends: Any) -> Any:
         return k if type(first) is int and first == 0 else first + k
 
     if has_type(length, int):  # as range(n - 1, n)
-        return Items(length, item, lambda: iter([item(k) for k in builtins.range(length)]))
-    return Items(length, item, lambda: iter(builtins.range(*map(operator.index, ends))))
+        return Range(length, item, lambda: iter([item(k) for k in builtins.range(length)]))
+    return Range(length, item, lambda: iter(builtins.range(*map(operator.index, ends))))
+
+
+class Range(Items):
+    """Items of a range whose ends are open, which NumPy takes for an array."""
+
+    def as_operand(self) -> Any:
+        """Return the array of the items."""
+        return FUNCTIONS["asarray"](self.item(FUNCTIONS["arange"](self.length)))
 
 
 def _length(first: Any, last: Any, step: Any) -> Any:

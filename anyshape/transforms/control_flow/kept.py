@@ -22,9 +22,10 @@ from anyshape.graph.ir.tracebacks import raised_at
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.prover.user_stack import is_user_file
 from anyshape.numpy.operands.concrete import ConcreteArray
+from anyshape.numpy.serve import FUNCTIONS
 from anyshape.ops import elementwise as ew
 from anyshape.support.true_types import has_type
-from anyshape.tracing.effects import printed
+from anyshape.tracing.effects import Text, printed
 from anyshape.tracing.raised import Stated, may_be_caught
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.meanings import meaning
@@ -174,6 +175,18 @@ def _compared_by(function: Any) -> Any:
         return result if known else getattr(operator, function.__name__.strip("_"))(function.__self__, *others)
 
     return compare_or_ask
+
+
+def unpacked(x: Any, count: int) -> Any:
+    """Return what so many targets take; in a loop that is kept, the run knows whether there are as many rows."""
+    session = _in_frame()
+    if session is None or not getattr(x, "is_array", False) or not x.ndim or has_type(length := x.shape[0], int):
+        return x
+    shown = Text([f"not enough values to unpack (expected {count}, got ", (length, "s", ""), ")"])
+    raise_of(session, Stated(ValueError, [shown], {})).emit(_as_bool(length >= count))
+    many = ValueError(f"too many values to unpack (expected {count})")
+    raise_of(session, many).emit(_as_bool(length <= count))
+    return [x[FUNCTIONS["minimum"](k, length - 1)] for k in range(count)]
 
 
 def grid(x: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from anyshape.graph.ir.builder import Traced
+from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.numpy.operands.memory import memory_of
@@ -31,7 +32,7 @@ from anyshape.tracing.pytrees import flatten, is_array, register_class, unflatte
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.read import NotKept
 from anyshape.tracing.trace import active_builder, as_value
-from anyshape.transforms.control_flow.iterables import Items, is_open
+from anyshape.transforms.control_flow.iterables import Items, Range, is_open
 from anyshape.transforms.control_flow.kept_objects import note_copies
 
 
@@ -314,6 +315,17 @@ class KeptList:
         new.levels = [*self.levels[:-1], top]
         new.extend(values)
         return new
+
+    def insert(self, k: Any, value: Any) -> None:
+        """Insert an item before the one at a position."""
+        level = self.levels[-1]
+        if not level.is_whole:
+            self.append(value)  # for its type
+            return self._change()
+        before, after = [None if level.rows is None else part_of(level.rows, s) for s in (slice(k), slice(k, None))]
+        self.replace(before)
+        self.append(value)
+        return None if after is None else self.replace(self._joined(level.rows, after))
 
     def pop(self, k: Any = -1) -> Any:
         """Take an item out."""
@@ -624,13 +636,17 @@ def _columns(rows: Any) -> Any:
     return rows.T.copy() if rows.meta.rank == 2 else _concatenated(rows, 1)
 
 
+def _deep(rows: Any) -> Any:
+    shapes: dict[int, Any] = {1: (slice(None), None, None, None), 2: (slice(None), None, slice(None), None)}
+    return _concatenated(rows[shapes.get(rows.meta.rank, ...)] if rows.meta.rank != 3 else rows[..., None], 2)
+
+
 _OF_LISTS: dict[Any, Callable[..., Any]] = {
     np.concatenate: _concatenated, np.stack: _stacked, np.vstack: _vertical, np.hstack: _horizontal,
-    np.column_stack: _columns,
+    np.column_stack: _columns, np.dstack: _deep,
 }  # fmt: skip
 
 
-_SEES_NO_ROWS = {np.array, np.asarray, np.sum, np.mean, np.cumsum}  # the same for [] as for an array without rows
 _TAKERS = {sum, min, max, any, all}
 
 
@@ -646,7 +662,7 @@ def with_arrays(function: Callable[..., Any], original: Any) -> Callable[..., An
     """Return a function that takes arrays in place of lists of loops, where the list stands for its rows."""
 
     def taking(*args: Any, **kwargs: Any) -> Any:
-        if not any(type(x) is KeptList for x in (*args, *kwargs.values())):
+        if not any(type(x) in (KeptList, Range) for x in (*args, *kwargs.values())):
             return function(*args, **kwargs)
         new, named = [_array_of(x, original) for x in args], {k: _array_of(x, original) for k, x in kwargs.items()}
         if args and type(args[0]) is KeptList and type(new[0]) is not list:
@@ -658,13 +674,13 @@ def with_arrays(function: Callable[..., Any], original: Any) -> Callable[..., An
 
 def _array_of(x: Any, function: Any) -> Any:
     """Return the array that a list of a loop stands for; where the difference matters, an empty list for no items."""
-    if type(x) is not KeptList:
+    if type(x) not in (KeptList, Range):
         return x
-    session, rows = reading.session(), x.array
+    session, rows = reading.session(), x.array if type(x) is KeptList else x.as_operand()
     is_inside = session is not None and bool(session.frames)
-    is_plain = function in (_SEES_NO_ROWS | _TAKERS if is_inside else _SEES_NO_ROWS)
-    if is_plain and rows.meta.rank == 1 and rows.dtype == np.float64:
+    is_plain = is_inside if function in _TAKERS else function not in _OF_LISTS
+    if is_plain and rows.meta.rank == 1 and rows.dtype == np.float64:  # as [] is to NumPy
         return rows
-    if is_inside:
+    if is_inside and type(x) is KeptList and not isinstance(x.length, (int, SymbolicSize)):
         raise x.refused("a list that it appends to is an array in it, and may have no items")
     return rows if x.length > 0 else []

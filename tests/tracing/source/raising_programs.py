@@ -319,7 +319,17 @@ def swapped(x, n):
     return a + b
 
 
+def unpacked(x, n):
+    total = 0.0
+    for i in range(len(x) - 1):
+        a, b = x[i : i + (2 if x[i] < 4 else 3)]
+        c, d = x[i : i + (2 if x[i] >= 0 else 1)]
+        total += a * b + c * d
+    return total
+
+
 PROGRAMS = [
+    unpacked,
     plain_text, of_values, percent, formatted, joined, asserted, asserted_with_text, asserted_with_values, own_class,
     dataclass, class_alone, made_before, with_cause, without_context, with_made_cause, of_arrays, two_kinds,
     nested_choice, all_branches, last_branch, of_callee, nested, while_loop, for_ever, unbound, unbound_after,

@@ -6,7 +6,7 @@ import pytest
 import anyshape
 from anyshape import config, grad, jit, jvp, vmap
 from anyshape.errors import ArgumentError, SizeMismatchError
-from tests.tracing.source import list_programs, object_programs  # noqa: F401  # which add to the table
+from tests.tracing.source import list_programs, object_programs, sequence_programs  # noqa: F401  # which add to the table
 from tests.tracing.source.loop_programs import PROGRAMS
 
 VECTORS = ([1.0, 2.0, 3.0, 4.0, 5.0, 0.5, 7.0], [], [3.0], [1.0, 2.0], [2.0, 9.0])

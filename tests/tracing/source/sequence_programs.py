@@ -1,0 +1,73 @@
+"""Functions with lists, ranges and unpacking, for tests of kept loops: each is run beside plain Python."""
+
+import numpy as np
+
+from tests.tracing.source.loop_programs import program
+
+
+@program
+def inserted_first(x):
+    path = [0.0]
+    for v in x:
+        path.insert(0, v)
+    return np.array(path)
+
+
+@program
+def inserted_anywhere(x):
+    first, last = [1.0], [0.0]
+    for v in x:
+        if v > 2:
+            first.insert(1, v)
+        last.insert(-1, v)
+    return np.array(first), np.array(last)
+
+
+@program
+def traced_back(x):
+    i = x.shape[0] - 1
+    path = [i]
+    while i > 0:
+        i -= 1 if x[i] > 2 else 2
+        path.insert(0, i)
+    return np.array(path)
+
+
+@program
+def in_depth(x):
+    rows = [x * 0]
+    for v in x:
+        rows.append(v * x)
+    return np.dstack(rows)
+
+
+@program
+def lists_for_arrays(x):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += np.max([v * x[i] for v in x]) + np.linalg.norm([v + 0 for v in x])
+    return total
+
+
+@program
+def rows_for_arrays(x):
+    out = np.zeros((x.shape[0], 2))
+    for i in range(x.shape[0]):
+        out[i] = np.sum([np.array([v, 1.0]) for v in x], axis=0)
+    return out
+
+
+@program
+def ranges_for_arrays(x):
+    n = len(x)
+    return x + range(n), np.array(range(n)) * 2, np.sum(range(n)), x[::2] * range(1, n + 1, 2)
+
+
+@program
+def unpacked_slices(x):
+    total = 0.0
+    for i in range(x.shape[0] - 2):
+        a, b, c = x[i : i + 3]
+        (d, e), f = x[i : i + 2], x[i]
+        total += a * b - c + d * e * f
+    return total
