@@ -1,0 +1,345 @@
+"""Loops as machine code: they give what steps of NumPy give, for values, derivatives and batches, at all sizes."""
+
+import signal
+import warnings
+
+import numpy as np
+import pytest
+
+import anyshape
+from anyshape import grad, jit, jvp, vmap
+from anyshape.backend.native import nest_rules, nest_source, nests
+from anyshape.ops import movement as mv
+from tests.backend.native.compiled import compiled, needs_compiler
+
+pytestmark = needs_compiler
+SIZES = (5, 0, 1, 2)
+PROGRAMS = {}
+# loops that NumPy runs for batches: each example makes iterations and choices of its own
+BY_NUMPY = {("halvings", "vmap"), ("appended", "vmap"), ("chosen", "vmap")}
+
+
+def program(function):
+    """Add a function of one vector to the table."""
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+@program
+def shifts(x):
+    """Slices that overlap what they are written to, and views of memory that changes later."""
+    c = x * 1
+    for i in range(x.shape[0]):
+        c[i] = c[::-1][i] * x[-i - 1] + 1
+        c[1:] = c[:-1] * 0.5
+        c[::-1] = c
+        v = c[1:] * c[:-1]
+        c[:-1] = c[1:] - v
+    return c
+
+
+@program
+def triangle(x):
+    """Slices whose sizes differ between iterations, empty at first."""
+    t = x * 0
+    for i in range(x.shape[0]):
+        t[i] = np.sum(x[:i]) * x[i] + np.dot(x[i:], x[i:])
+        for j in range(i):
+            t[j] = t[j] - np.sin(t[i]) * x[j]
+        t[i:] = t[i:] * x[: x.shape[0] - i]
+    return t
+
+
+@program
+def turns(x):
+    """Carries that change places, one that stays as it was, and a counter."""
+    p, q, r, k = x * 1, x * 2, x[::-1] * x, 0
+    for i in range(x.shape[0] - 1, -1, -1):
+        p[i] = q[0] * p[i] + k
+        p, q, r, k = q, r, p, k * 3 % 7 - 1
+    return p, q, r, x * k
+
+
+@program
+def halvings(x):
+    """Iterations of a number that the values decide, with a break."""
+    s, k = np.sum(x * x), 0
+    while s > 0.1:
+        s = s * 0.5 - k * 0.01
+        k = k + 1
+        if s > 40:
+            break
+    return s, k
+
+
+@program
+def appended(x):
+    """Results of a number that the values decide."""
+    rows, last = [], np.sum(x)
+    for i in range(x.shape[0]):
+        for j in range(i, x.shape[0]):
+            if x[i] * x[j] > 0:
+                last = last * x[j] + 1
+                rows.append(last * x[i])
+    return np.array(rows), last
+
+
+@program
+def positions(x):
+    """Elements at computed positions, which repeat and count from the end."""
+    n, c = x.shape[0], x * 1
+    p = np.arange(n)
+    for i in range(n):
+        p[i] = (p[i] * 2 + 1) % n - n
+        c[p] += x * c
+        c = c[p] + c
+        c[-p - 1] = c * x
+    return c, p
+
+
+@program
+def tables(x):
+    """Rows, columns and products of a matrix, reductions along axes, and what is stretched along an axis."""
+    m = np.outer(x, x) + 1
+    for i in range(x.shape[0]):
+        m[i] = m[:, i] * 0.5
+        m[:, i] += np.max(m, axis=1) * x
+        m = m * x[:, None] - m.T / 4
+        m[i:, :i] += m[:i, i:].T
+        m = m @ m[:, :1] + np.where(m > 0, m, m.T)
+    return m
+
+
+@program
+def chosen(x):
+    """Choices between arrays, where a branch reads elements of a view, and one has nothing to do."""
+    c, d = x * 1, x * x
+    for i in range(x.shape[0]):
+        v = c[::-1]
+        if c[i] > d[i]:
+            c, d = d + np.exp(-(v[np.array([0, -1])] ** 2)).sum(), c * 1
+        elif i % 2 == 0:
+            d = np.where(d > c[i], d, c) * 0.5
+        d = d + v * 0.5
+    return c, d
+
+
+def floats(function, x):
+    """Return the sum of the results of a function that are floats, each element with a weight of its own."""
+    leaves = [y for y in anyshape.tree_leaves(function(x)) if np.result_type(y).kind == "f"]
+    return sum([np.sum(y * (np.arange(np.size(y)).reshape(np.shape(y)) + k + 1)) for k, y in enumerate(leaves)])
+
+
+def slopes(function):
+    return grad(lambda x: floats(function, x))
+
+
+WAYS = {
+    "values": lambda f: f,
+    "jvp": lambda f: lambda x: jvp(f, (x,), (np.cos(x),))[1],
+    "vjp": slopes,
+    "order 2": lambda f: lambda x: jvp(slopes(f), (x,), (np.cos(x),)),
+    "vmap": lambda f: lambda x: vmap(f)(np.stack([x, -x, 2 * x])),
+}
+
+
+def vector(n, seed=0):
+    return np.random.default_rng([n, seed]).uniform(-1.2, 1.2, n)
+
+
+def outcome(function, *args):
+    """Return the leaves of a result, or the error; and the warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = [np.asarray(y) for y in anyshape.tree_leaves(function(*args))]
+        except Exception as error:
+            result = [type(error), str(error)]
+    return result, sorted({str(one.message) for one in caught})
+
+
+def assert_same(got, expected, tolerance):
+    assert got[1] == expected[1]
+    assert len(got[0]) == len(expected[0])
+    for y, z in zip(got[0], expected[0], strict=True):
+        if not isinstance(z, np.ndarray):
+            assert y == z
+            continue
+        assert (y.dtype, y.shape) == (z.dtype, z.shape)
+        np.testing.assert_allclose(y, z, rtol=tolerance, atol=tolerance)
+        if not tolerance and y.dtype.kind == "f":
+            np.testing.assert_array_equal(np.signbit(y), np.signbit(z))
+
+
+def states(function):
+    """Return what became of each loop of a jitted function."""
+    return [s for p in function.programs() for s in (p.planner.nests.states() if p.planner.nests else [])]
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """List for each run of a nest that is built whether it gave the results, or left them to NumPy."""
+    runs, call = [], nests.Nest.__call__
+
+    def recorded(nest, *args):
+        result = call(nest, *args)
+        runs.append(result is not None)
+        return result
+
+    monkeypatch.setattr(nests.Nest, "__call__", recorded)
+    return runs
+
+
+def checked(function, inputs, tolerance=1e-12):
+    """Assert that loops in C give what loops of NumPy give for all inputs; return the function that runs the former."""
+    mine, theirs = compiled(function), jit(function, compile="off", optimize="now")
+    for args in inputs:
+        assert_same(outcome(mine, *args), outcome(theirs, *args), tolerance)
+    return mine
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_nest_gives_what_numpy_gives(name, way, served):
+    mine = checked(WAYS[way](PROGRAMS[name]), [(vector(n),) for n in SIZES])
+    if (name, way) not in BY_NUMPY:
+        assert {*states(mine)} == {"compiled"} and served and all(served)
+
+
+def counted(x):
+    """Arithmetic that every dtype has."""
+    c, last = x * 1, x[:1] * 1
+    for i in range(x.shape[0]):
+        c[i:] = c[i:] * x[i] - x[-i - 1]
+        c[::-1] = c
+        last = c[i] * last + x[:1]
+    return c, last
+
+
+def divided(x):
+    """Quotients and remainders of both signs, and the larger and smaller of numbers that may be equal, or be NaN."""
+    c, k = x * 1, 0
+    for i in range(x.shape[0]):
+        c = np.maximum(c // x[i], c % x[i]) - np.minimum(x, c[i])
+        if not c[i] < x[0]:
+            k += 1
+    return c, k
+
+
+def is_larger(x):
+    """Bools that are carried, written and compared."""
+    c = x > 0
+    for i in range(x.shape[0]):
+        c[i] = c[i - 1] ^ (x[i] < x[0])
+        c = c | (x == x[i])
+    return c, np.sum(c)
+
+
+NUMBERS = [3, -7, 1, 100, -2, 5]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("function", [counted, divided, is_larger])
+def test_arithmetic_has_the_bits_of_numpy(function, dtype, served):
+    if dtype == "complex128" and function is not counted:
+        pytest.skip("complex numbers have no order here")
+    x = np.array(NUMBERS).astype(dtype)
+    inputs = [x, x[:1], x[:0]]
+    if dtype == "float64":
+        inputs += [np.array([0.5, -0.0, 0.0, np.inf]), np.array([np.nan, 2.0, -np.nan]), np.array([1e300, 1e300])]
+    mine = checked(function, [(one,) for one in inputs], 0)
+    assert states(mine) == ["compiled"] and served[:3] == [True] * 3
+
+
+def of_two(x, y):
+    m = x * 1
+    for i in range(x.shape[0]):
+        m[i] = m[i] * 0.5 - y[:, i]
+        m[:, i] += x[i]
+    return m, x * 1
+
+
+def test_any_memory_is_read(served):
+    base = np.arange(60.0).reshape(6, 10)
+    locked = base[:4, :4].copy()
+    locked.flags.writeable = False
+    unaligned = np.frombuffer(b"." + base[:4, :4].tobytes(), np.uint8)[1:].view(float).reshape(4, 4)
+    pairs = [
+        (base[:4, :4], base[1:5, 1:5]), (base[3::-1, 7::-2], base[:4, :4].T), (locked, locked),
+        (unaligned, unaligned), (np.asfortranarray(base[:3, :3]), np.broadcast_to(2.0, (3, 3))),
+    ]  # fmt: skip
+    before = base.copy()
+    mine = checked(of_two, pairs, 0)
+    np.testing.assert_array_equal(base, before)
+    assert states(mine) == ["compiled"] and served.count(False) <= 1  # what is not aligned may be left to NumPy
+
+
+def looked_up(x, k):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total = total / x[k[i]] + np.log(x)[i // 2]
+    return total
+
+
+@pytest.mark.parametrize(
+    ("x", "k"),
+    [
+        ([1.0, 2.0, 0.0, 3.0], [0, 1, 2, 3]),
+        ([1.0, 2.0, 3.0, -1.0], [0, 1, 2, 2]),
+        ([1.0] * 9, [0, 1, -9, 3, 4, 5, 6, 9, 0]),
+        ([1.0] * 9, [0, 1, -9, 3, 4, 5, 6, -10, 0]),
+    ],
+    ids=["division by zero", "element that is not read", "beyond", "before"],
+)
+def test_errors_and_warnings_are_those_of_numpy(x, k, served):
+    x, k = np.array(x), np.array(k)
+    with np.errstate(all="warn"):
+        mine = checked(looked_up, [(x, k), (np.abs(x) + 1, k * 0)])
+    assert served == [False, True] and states(mine) == ["compiled"]
+    with np.errstate(all="raise"):
+        assert_same(outcome(mine, x, k), outcome(jit(looked_up, compile="off", optimize="now"), x, k), 0)
+
+
+def endless(x):
+    while x > -1:
+        x = x * 0.5
+    return x
+
+
+def stopped(*_):
+    raise KeyboardInterrupt
+
+
+def test_an_endless_loop_is_interrupted():
+    mine = compiled(endless)
+    assert mine(-2.0) == -2.0 and states(mine) == ["compiled"]
+    before = signal.signal(signal.SIGALRM, stopped)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(KeyboardInterrupt):
+            mine(2.0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert mine(-3.0) == -3.0
+
+
+PLANTED = {
+    "a reversed view is not turned": (nest_rules.RULES, mv.rev_op, lambda site, x: x),
+    "values are not kept before a write": (nest_source._Body, "_preserve", lambda body, x, buffer: None),
+    "a carry is what it was": (nest_source._Loop, "_advance", lambda loop, carries, results: {}),
+}
+
+
+@pytest.mark.parametrize("bug", PLANTED)
+def test_the_sweep_finds_planted_bugs(bug, monkeypatch):
+    target, name, wrong = PLANTED[bug]
+    monkeypatch.setattr(nests, "_nest", nests._nest.__wrapped__)
+    (monkeypatch.setitem if isinstance(target, dict) else monkeypatch.setattr)(target, name, wrong)
+    failures = []
+    for function in (shifts, turns, tables):
+        try:
+            checked(function, [(vector(5),)])
+        except AssertionError as error:
+            failures.append(error)
+    assert failures
