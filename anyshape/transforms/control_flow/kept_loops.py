@@ -17,6 +17,7 @@ import numpy as np
 
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Traced
+from anyshape.graph.ir.graph import Graph, Op
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.prover.user_stack import is_user_frame
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -27,7 +28,9 @@ from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.ops import elementwise as ew
 from anyshape.ops import loops as lp
 from anyshape.ops.control import name_sizes
+from anyshape.ops.control_flow import sized_op
 from anyshape.ops.creation import full, iota
+from anyshape.ops.movement import broadcast_in_dim_op
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
@@ -608,6 +611,8 @@ def _over(loop: KeptLoop, items: Items) -> bool:
         return False
     loop.check_outside(carries, further, items.length)
     is_first = not loop.session.frames
+    if is_first and has_type(items.length, int) and _is_of_elements(body, items.length * loop.session.unrolled):
+        raise loop.refused("its few iterations compute elements alone, so one pass over memory does them all")
     if is_first and (carries.changes_dtypes or loop.lists.mixes_dtypes) and not items.length > 0:
         loop.leave(loop.carries)
         return True
@@ -621,6 +626,22 @@ def _over(loop: KeptLoop, items: Items) -> bool:
     loop.leave(results, items.length)
     loop.lists.leave(results, carries.stacked(outputs))
     return True
+
+
+def _is_of_elements(body: Graph, iterations: int) -> bool:
+    """Return whether few iterations compute elements of arrays alone. As a loop, each would be a pass over memory."""
+    is_small = iterations <= _MOST_FUSED and iterations * len(body.nodes) <= _MOST_NODES
+    return is_small and any(y.meta.rank for y in body.outputs) and all(_is_of_each(node.op) for node in body.nodes)
+
+
+def _is_of_each(op: Op) -> bool:
+    return op.family in ("elementwise", "special", "special_ufuncs", "creation") or op in (
+        broadcast_in_dim_op,
+        sized_op,
+    )
+
+
+_MOST_FUSED, _MOST_NODES = 64, 1000  # iterations, and nodes of all of them
 
 
 def _until(loop: KeptLoop, items: Items) -> bool:

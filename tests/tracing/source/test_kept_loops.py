@@ -160,3 +160,21 @@ def test_a_decision_on_a_jump_out_of_a_loop_has_the_text_of_the_jump():
         line.strip() for line in str(traced.explain()).splitlines() if " is True" in line or " is False" in line
     ]
     assert decisions and all(line.startswith("return v + low is ") for line in decisions)
+
+
+@pytest.mark.parametrize(("count", "step", "is_loop"), [
+    (20, lambda x: np.sin(x) * 0.5 + x, False),
+    (65, lambda x: np.sin(x) * 0.5 + x, True),
+    (20, lambda x: np.sin(x) * 0.5 + x.sum(), True),
+    (20, lambda x: np.sin(x) * 0.5 + np.cumsum(x), True),
+])  # fmt: skip
+def test_few_iterations_over_elements_alone_are_one_pass_over_memory(count, step, is_loop):
+    def iterated(x):
+        for _ in range(count):
+            x = step(x)
+        return x
+
+    traced, x = jit(iterated), np.array([0.1, 0.2])
+    np.testing.assert_allclose(traced(x), iterated(x), rtol=1e-13)
+    reasons = [line for line in traced.explain().as_written if "compute elements alone" in line]
+    assert len(reasons) == (not is_loop)
