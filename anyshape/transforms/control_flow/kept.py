@@ -30,7 +30,7 @@ from anyshape.tracing.raised import Stated, may_be_caught
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.meanings import meaning
 from anyshape.tracing.source.read import Session
-from anyshape.transforms.control_flow.iterables import ITERATIONS, items_of
+from anyshape.transforms.control_flow.iterables import ITERATIONS, is_open, items_of
 from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, raise_of
 from anyshape.transforms.control_flow.kept_lists import KeptList, takes_lists, with_arrays
 from anyshape.transforms.control_flow.kept_lists import released as released  # of the result of a trace
@@ -99,7 +99,7 @@ def _in_frame() -> Session | None:
 
 def _is_open(x: Any) -> bool:
     """Return whether a run alone knows the truth of a value."""
-    if isinstance(x, SymbolicSize):
+    if isinstance(x, SymbolicSize) or (type(x) is KeptList and is_open(x.length)):
         return True
     return isinstance(x, Traced) and x.meta.rank == 0
 

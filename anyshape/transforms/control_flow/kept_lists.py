@@ -91,6 +91,7 @@ class KeptList:
     def __init__(self, rows: Any, code: types.CodeType, origin: KeptList | None = None) -> None:
         self.code, self.origin = code, origin
         self.levels = [Level(rows=rows, holds=True)]
+        self.is_held = False  # by another list, as an item
         self.iterated: set[int] = set()  # numbers of levels where a loop began to run over it
         if (session := reading.session()) is not None:
             session.lists.append(self)
@@ -114,7 +115,6 @@ class KeptList:
     __le__ = _unanswered("le")
     __ge__ = _unanswered("ge")
     __contains__ = _unanswered("contains")
-    __bool__ = _unanswered("bool")
     __delitem__ = _unanswered("delitem")
     __imul__ = _unanswered("imul")
     __array__ = _unanswered("array")
@@ -257,6 +257,9 @@ class KeptList:
             yield self.item(k)
             k += 1
 
+    def __bool__(self) -> bool:
+        return bool(self.length > 0)
+
     def __len__(self) -> int:
         if is_open(self.length):
             raise self.refused("a list that it appends to is asked for its length by code that is not read")
@@ -266,14 +269,11 @@ class KeptList:
 
     def append(self, value: Any) -> None:
         """Append an item."""
-        value = item_value(value, self.code)
-        for x in flatten(value)[0]:
-            if getattr(x, "is_array", False):  # the list holds it, not a copy
-                memory_of(x).frozen = self.refused("a list holds an array that is written to later")
-        self.add(Piece(value, is_item=True))
+        self.add(Piece(item_value(value, self.code), is_item=True))
 
     def add(self, piece: Piece) -> None:
         """Append an item, or rows of several."""
+        self._check_held()
         level = self.levels[-1]
         level.is_grown = True
         if level.is_whole:
@@ -283,8 +283,13 @@ class KeptList:
             level.rows[level.count + len(level.new)] = self._as_row(piece.value, level.rows)
         level.new.append(piece)
 
+    def _check_held(self) -> None:
+        if self.is_held:
+            raise self.refused("a list changes that another one holds")
+
     def replace(self, rows: Any) -> None:
         """Let the list have other rows."""
+        self._check_held()
         self.levels[-1].rows, self.levels[-1].is_grown = rows, True
 
     def extend(self, values: Any) -> None:
@@ -344,6 +349,7 @@ class KeptList:
         next(level for level in reversed(self.levels) if level.loop is not None).is_changed = True
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        self._check_held()
         level = self._seen()
         if type(key) is slice or (level is not None and level.rows is None):
             raise self.refused("it writes to items of a list to which it appends")
@@ -397,6 +403,9 @@ def item_value(x: Any, code: types.CodeType) -> Any:
     leaves = flatten(x)[0]
     if not leaves or not all(map(is_array, leaves)):
         raise NotKept(code, f"a list that it appends to has an item of type {type(x).__name__}")
+    for leaf in leaves:
+        if getattr(leaf, "is_array", False):  # the list holds it, not a copy
+            memory_of(leaf).frozen = NotKept(code, "a list holds an array that is written to later")
     return x
 
 
@@ -427,6 +436,7 @@ register_class(Inner, lambda x: ((x.rows,), x.code), lambda code, parts: Inner(p
 def _closed(x: Any) -> Any:
     """Return an item with lists of rows as parts of its tree."""
     if type(x) is KeptList:
+        x.is_held = True
         return Inner(x.rows, x.code)
     return _mapped(_closed, x)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Traced
-from anyshape.graph.ir.graph import Graph, Op
+from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.prover.user_stack import is_user_frame
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -631,16 +631,11 @@ def _over(loop: KeptLoop, items: Items) -> bool:
 def _is_of_elements(body: Graph, iterations: int) -> bool:
     """Return whether few iterations compute elements of arrays alone. As a loop, each would be a pass over memory."""
     is_small = iterations <= _MOST_FUSED and iterations * len(body.nodes) <= _MOST_NODES
-    return is_small and any(y.meta.rank for y in body.outputs) and all(_is_of_each(node.op) for node in body.nodes)
+    ops = {node.op for node in body.nodes} - {broadcast_in_dim_op, sized_op}
+    return is_small and {op.family for op in ops} <= _OF_EACH and any(y.meta.rank for y in body.outputs)
 
 
-def _is_of_each(op: Op) -> bool:
-    return op.family in ("elementwise", "special", "special_ufuncs", "creation") or op in (
-        broadcast_in_dim_op,
-        sized_op,
-    )
-
-
+_OF_EACH = {"elementwise", "special", "special_ufuncs", "creation"}  # families of ops that act on each element
 _MOST_FUSED, _MOST_NODES = 64, 1000  # iterations, and nodes of all of them
 
 
@@ -684,6 +679,8 @@ def _as_bool(x: Any) -> Any:
         return x.as_array()
     if isinstance(x, SymbolicSize):
         return _as_bool(x.__ne__(0))
+    if type(x) is KeptList:
+        return _as_bool(x.length > 0)
     if not isinstance(x, Traced):
         return full((), bool(x), bool)
     return x if x.dtype.kind == "b" else ew.ne(x, ew.lift(0, x))

@@ -595,3 +595,296 @@ def stack_popped(x):
             s += st.pop()
         st.append(v)
     return s, np.array(st)
+
+
+@program
+def appended_while_written(x):
+    u = x * 1
+    h = []
+    for i in range(len(x)):
+        u[0] += 1
+        h.append(u)
+    return np.array(h) if len(x) else x
+
+
+@program
+def appended_after_in_place(x):
+    u = x * 1
+    h = []
+    for i in range(len(x)):
+        u += 1
+        h.append(u)
+    return np.array(h) if len(x) else x
+
+
+@program
+def view_appended(x):
+    u = x * 1
+    h = []
+    for i in range(len(x)):
+        u += 1
+        h.append(u[:1])
+    return np.array(h) if len(x) else x
+
+
+@program
+def held_before_and_written(x):
+    u = x * 1
+    h = [u]
+    for i in range(len(x)):
+        u += 1
+        h.append(u * 2)
+    return np.array(h) if len(x) else x
+
+
+@program
+def rows_appended_then_written(x):
+    h = []
+    y = np.outer(x, x)
+    for r in y:
+        h.append(r)
+    y += 1
+    return np.array(h) if len(x) else x
+
+
+@program
+def appended_then_rebound(x):
+    h = []
+    u = x * 1
+    for i in range(len(x)):
+        h.append(u)
+        u = u + 1
+    u += 1
+    return np.array(h) if len(x) else x
+
+
+@program
+def rebound_then_appended(x):
+    h = []
+    u = x * 1
+    for i in range(len(x)):
+        u = u + 1
+        h.append(u)
+    u += 1
+    return np.array(h) if len(x) else x
+
+
+@program
+def member_appended(x):
+    class F:
+        pass
+
+    f = F()
+    f.u = x * 1
+    f.h = []
+    for i in range(len(x)):
+        f.u[0] += 1
+        f.h.append(f.u)
+    return np.array(f.h) if len(x) else x
+
+
+@program
+def lists_appended(x):
+    h = []
+    for v in x:
+        r = [v]
+        h.append(r)
+        r.append(2 * v)
+    return np.array(h)
+
+
+@program
+def list_appended_again(x):
+    h = []
+    r = [0.0]
+    for v in x:
+        r[0] = v
+        h.append(r)
+    return np.array(h)
+
+
+@program
+def dicts_appended(x):
+    h = []
+    for v in x:
+        d = {"a": v}
+        h.append(d)
+        d["a"] = v + 1
+    return sum([q["a"] for q in h])
+
+
+@program
+def kept_list_appended_then_grown(x):
+    rows = []
+    for v in x:
+        r = []
+        for w in x:
+            r.append(v * w)
+        rows.append(r)
+        r.append(1.0)
+    return np.array(rows)
+
+
+@program
+def lists_of_lists_read(x):
+    rows = []
+    for v in x:
+        r = []
+        for w in x:
+            r.append(v * w)
+        rows.append(r)
+    s = 0.0
+    for r in rows:
+        for q in r:
+            s += q
+    return s, len(rows), len(rows[0]) if len(x) else 0
+
+
+@program
+def length_by_another_name(x):
+    a = []
+    b = a
+    for v in x:
+        a.append(v)
+        if len(b) > 2:
+            break
+    return np.array(b)
+
+
+@program
+def length_by_a_function(x):
+    a = []
+
+    def f():
+        return len(a)
+
+    n = 0
+    for v in x:
+        a.append(v)
+        n += f()
+    return np.array(a), n
+
+
+@program
+def lists_swapped(x):
+    a = []
+    b = []
+    for v in x:
+        a.append(v)
+        a, b = b, a
+    return np.array(a), np.array(b)
+
+
+@program
+def items_swapped_in_loop(x):
+    a = []
+    for i, v in enumerate(x):
+        a.append(v)
+        if i > 1:
+            a[i - 1], a[i] = a[i], a[i - 1]
+    return np.array(a)
+
+
+@program
+def while_empty(x):
+    a = []
+    k = 0
+    while k < len(x) and (not a or a[-1] < 4):
+        a.append(x[k])
+        k += 1
+    return np.array(a)
+
+
+@program
+def if_empty(x):
+    a = []
+    for v in x:
+        if a and a[-1] > v:
+            continue
+        a.append(v)
+    return np.array(a)
+
+
+@program
+def items_changed(x):
+    a = []
+    for v in x:
+        a.append(v)
+        a[-1] *= 2
+        a[0] += a[-1]
+    return np.array(a)
+
+
+@program
+def appends_of_few(x):
+    a = []
+    for i in range(3):
+        for v in x:
+            a.append(v * i)
+    return np.array(a)
+
+
+@program
+def appends_of_few_around(x):
+    a = []
+    for v in x:
+        for i in range(3):
+            if i % 2:
+                a.append(v * i)
+    return np.array(a)
+
+
+@program
+def lists_copied(x):
+    a = []
+    for v in x:
+        a.append(v)
+    b = a[:]
+    b.append(1.0)
+    c = a + b
+    return np.array(a), np.array(b), np.array(c), np.array([0.0] + a) if 0 else 1
+
+
+@program
+def append_after_the_loop(x):
+    a = []
+    for v in x:
+        a.append(v)
+    if x.sum() > 3:
+        a.append(1.0)
+    else:
+        a.append(2.0)
+        a.append(x.sum())
+    return np.array(a)
+
+
+@program
+def lists_of_lists_joined(x):
+    rows = []
+    for v in x:
+        row = []
+        for w in x:
+            row.append(v * w)
+        rows.append(row)
+    return np.array(rows[0] + rows[-1] if x.shape[0] else rows)
+
+
+@program
+def item_of_list_changed(x):
+    out = []
+    for v in x:
+        out.append([v, 2 * v])
+    if x.shape[0]:
+        out[0][1] = 7.0
+    return np.array(out)
+
+
+@program
+def list_of_a_carry(x):
+    out = []
+    last = [0.0, 0.0]
+    for v in x:
+        last[0] = v
+        last = [v, 1.0]
+        out.append(last)
+    return np.array(out)
