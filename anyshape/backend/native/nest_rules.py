@@ -6,7 +6,9 @@ nest, as does all else that NumPy would refuse. Then NumPy serves the call: its 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -29,6 +31,7 @@ from anyshape.backend.native.nest_values import (
 )
 from anyshape.backend.native.statements import NotExpressible
 from anyshape.graph.ir.graph import Op
+from anyshape.graph.shapes.array_type import ShapeExtent
 from anyshape.ops import control as cn
 from anyshape.ops import control_flow as cf
 from anyshape.ops import creation as cr
@@ -36,6 +39,8 @@ from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as ga
 from anyshape.ops import movement as mv
+
+Extents: TypeAlias = tuple[ShapeExtent, ...]
 
 # -- elementwise -------------------------------------------------------------------------------------------------
 
@@ -67,6 +72,8 @@ def _python_int(operator: str) -> str:
     if operator in _DIVIDING:
         bad = "{1} == 0 || ({1} == -1 && {0} == INT64_MIN)"
         return f"(({bad}) ? (declined = 1, 0) : {_DIVIDING[operator]}({{0}}, {{1}}))"
+    if operator == "right_shift":
+        return "({1} < 0 ? (declined = 1, 0) : {0} >> ({1} > 63 ? 63 : {1}))"
     if operator in ("negative", "absolute"):
         text = "-{0}" if operator == "negative" else "({0} < 0 ? -{0} : {0})"
         return f"({{0}} == INT64_MIN ? (declined = 1, 0) : {text})"
@@ -75,9 +82,10 @@ def _python_int(operator: str) -> str:
 
 def mapped(site: Site, text: str, xs: Sequence[Array]) -> Array:
     """Return the elements of a text with a field for each operand; axes align as NumPy's do."""
-    dtype, kind, rank = site.dtype, kind_of(site.dtype), max([len(x.dims) for x in xs])
-    dims = _broadcast_dims(site, xs, rank)
-    xs = [_aligned(site.lines, x, dims) for x in xs]
+    dtype, kind, extents = site.dtype, kind_of(site.dtype), site.node.outputs[0].meta.extents
+    operands = [(x, v.meta.extents) for x, v in zip(xs, site.node.inputs, strict=True)]
+    dims = _broadcast_dims(site.lines, operands, extents)
+    xs = [_aligned(site.lines, x, mine, dims, extents) for x, mine in operands]
 
     def at(indices: Sequence[str]) -> str:
         names = [site.lines.name("e") for _ in xs]
@@ -85,36 +93,40 @@ def mapped(site: Site, text: str, xs: Sequence[Array]) -> Array:
         return f"({{ {bound} ({kind})({text.format(*names)}); }})"
 
     result = derived(xs[0], dims, at, *xs[1:], dtype=dtype, steps=1)
-    if not rank:
+    if not dims:
         return site.lines.scalar(dtype, result.at(()))
     return site.lines.settle(result) if result.depth > DEEPEST else result
 
 
-def _broadcast_dims(site: Site, xs: Sequence[Array], rank: int) -> Texts:
+def _broadcast_dims(lines: Lines, operands: Sequence[tuple[Array, Extents]], extents: Extents) -> Texts:
     """Return the sizes of operands that are aligned at the last axis."""
     dims: list[str] = []
-    for axis in range(rank):
-        sizes = [x.dims[axis - rank + len(x.dims)] for x in xs if axis - rank + len(x.dims) >= 0]
-        named = list(dict.fromkeys([n for n in sizes if n != "1"]))
-        text = named[0] if named else "1"
-        for other in named[1:]:
-            text = f"as_broadcast({text}, {other})"
-        dims.append(site.lines.size(text))
+    for axis, extent in enumerate(extents, -len(extents)):
+        pairs = [(x.dims[axis], mine[axis]) for x, mine in operands if -axis <= len(mine)]
+        dims.append(lines.size(_broadcast_size(pairs, extent)))
     return tuple(dims)
 
 
-def _aligned(lines: Lines, x: Array, dims: Texts) -> Array:
+def _broadcast_size(pairs: Sequence[tuple[str, ShapeExtent]], extent: ShapeExtent) -> str:
+    """Return the text of a size of the result, from texts and sizes of operands; most have that size."""
+    for text, size in pairs:
+        if size == extent:
+            return text
+    texts = list(dict.fromkeys([text for text, _ in pairs if text != "1"])) or ["1"]
+    return functools.reduce(lambda a, b: f"as_broadcast({a}, {b})", texts)
+
+
+def _aligned(lines: Lines, x: Array, mine: Extents, dims: Texts, extents: Extents) -> Array:
     """Return an operand with the axes of a result, along which it may be stretched."""
-    if x.dims == dims or not x.dims:
-        return x if x.dims else derived(x, dims, lambda _: x.at(()))
     ahead = len(dims) - len(x.dims)
-    if x.depth and any(n not in (mine, "1") for mine, n in zip((*["1"] * ahead, *x.dims), dims, strict=True)):
+    pairs = list(zip(x.dims, dims[ahead:], strict=True))
+    own = [n if size == extent else m for (m, n), size, extent in zip(pairs, mine, extents[ahead:], strict=True)]
+    if not ahead and own == list(dims):
+        return x
+    if x.depth and [n for n in dims if n != "1"] != [n for n in own if n != "1"]:
         lines.settle(x)
-
-    def at(indices: Sequence[str]) -> str:
-        return x.at([stretched(i, mine, n) for i, mine, n in zip(indices[ahead:], x.dims, dims[ahead:], strict=True)])
-
-    return derived(x, dims, at)
+    indices = lambda i: [stretched(j, m, n) for j, m, n in zip(i[ahead:], own, dims[ahead:], strict=True)]
+    return derived(x, dims, lambda i: x.at(indices(i)))
 
 
 def _narrow(site: Site, x: Array) -> Array:
@@ -210,8 +222,9 @@ def _broadcast_in_dim(site: Site, x: Array) -> Array:
     dims, axes = site.sizes("shape"), site.params["axes"]
     if x.depth and len(axes) < len(dims):
         site.lines.settle(x)
-    own = lambda i: [stretched(i[a], n, dims[a]) for a, n in zip(axes, x.dims, strict=True)]
-    return derived(x, dims, lambda i: x.at(own(i)))
+    (before,), (after,) = ([v.meta.extents for v in values] for values in (site.node.inputs, site.node.outputs))
+    own = [dims[a] if after[a] == size else n for a, n, size in zip(axes, x.dims, before, strict=True)]
+    return derived(x, dims, lambda i: x.at([stretched(i[a], n, dims[a]) for a, n in zip(axes, own, strict=True)]))
 
 
 def _pad(site: Site, x: Array) -> Array:

@@ -356,9 +356,11 @@ class _Body:
         lines.add(f"const int64_t {chosen} = as_min(as_max((int64_t){index.at(())}, 0), {len(branches) - 1});")
         for k, branch in enumerate(branches):
             lines.add(f"if ({chosen} == {k}) {{" if not k else f"}} else if ({chosen} == {k}) {{")
+            before = lines.collect()
             ends = _Body(lines, branch).run([_unowned(x) for x in operands])
             for result, end in zip(results, ends, strict=True):
                 self._assign(result, end)
+            lines.add(*lines.end(before))
         lines.add("}")
         return results
 
@@ -523,8 +525,8 @@ class _Loop:
             lines.add(f"{offset} -= {length};")
             begin = offset
         else:
-            begin = lines.size(f"({offset})")
-            lines.add(f"{offset} += {length};")
+            begin = lines.name("n")
+            lines.add(f"const int64_t {begin} = {offset};", f"{offset} += {length};")
         lines.add(f"if ({length} < 0 || {begin} < 0 || {begin} + {length} > {x.dims[0]}) AS_FAIL")
         return derived(x, (length, *x.dims[1:]), lambda i: x.at([f"{begin} + {i[0]}", *i[1:]]))
 
@@ -614,7 +616,9 @@ class _Loop:
             return column
         lines, meta = self.lines, self._added_meta(k)
         rest = meta.extents[1:] if self.is_scan else meta.extents
-        dims = [lines.size(f"({column}.count + 0)")]
+        count = lines.name("n")
+        lines.add(f"const int64_t {count} = {column}.count;")
+        dims = [count]
         dims += [lines.size(self.sizes.text(e.size)) for e in rest if isinstance(e, Exact)]
         buffer = Buffer(f"(({kind_of(meta.dtype)} *){column}.data)", False)
         lines.rows[buffer] = column

@@ -70,9 +70,9 @@ def _totals(site: Site, dims: Texts, total: str, write: Callable[[Sequence[str]]
 def _sum_to(site: Site, x: Array) -> Array:
     """Return the sum over axes that are stretched: where both sizes are the same, nothing is summed along an axis."""
     dims, axes = site.sizes("shape"), site.params["axes"]
-    pairs = list(zip(axes, dims, strict=True))
-    rest = sorted([a for a, n in pairs if n == x.dims[a]])
-    if any(a not in rest and n != "1" for a, n in pairs):
+    before, after = site.node.inputs[0].meta.extents, site.node.outputs[0].meta.extents
+    rest = sorted([a for a, size in zip(axes, after, strict=True) if size == before[a]])
+    if any(a not in rest and n != "1" for a, n in zip(axes, dims, strict=True)):
         return _sum_to_any(site, x, dims)
     over = free_axes(len(x.dims), rest)
     total = _reduced(site, x, over, tuple([x.dims[a] for a in rest])) if over else x
@@ -90,28 +90,52 @@ def _sum_to_any(site: Site, x: Array, dims: Texts) -> Array:
 
 
 def _dot_general(site: Site, x: Array, y: Array) -> Array:
+    """Return a product. Its inner loop runs along the last axis of both operands, or of one that the result has."""
     if site.dtype.kind not in "fiu":
         raise NotExpressible(f"a product of {site.dtype}")
+    site.lines.settle_computed(x, y)
     (left, right), (first, second) = site.params["contract"], site.params["batch"]
-    lines = site.lines
-    lines.settle_computed(x, y)
     mine, others = free_axes(len(x.dims), left, first), free_axes(len(y.dims), right, second)
     dims = (*[x.dims[a] for a in (*first, *mine)], *[y.dims[a] for a in others])
-    total, kind = lines.name("r"), kind_of(site.dtype)
-    simd = f"#pragma omp simd reduction(+:{total})"
+    summed = [x.dims[a] for a in left]
+
+    def term(own: Sequence[str], i: Sequence[str]) -> str:
+        """Return the product of two elements, at indices of the result and of the summed axes."""
+        batch, rest = own[: len(first)], own[len(first) :]
+        of_x = _in_order([*first, *mine, *left], [*batch, *rest[: len(mine)], *i])
+        of_y = _in_order([*second, *others, *right], [*batch, *rest[len(mine) :], *i])
+        return f"{x.at(of_x)} * {y.at(of_y)}"
+
+    along_rows = others and len(y.dims) - 1 in others if others else mine and len(x.dims) - 1 in mine
+    return _by_rows(site, dims, summed, term) if along_rows else _by_elements(site, dims, summed, term)
+
+
+def _by_elements(site: Site, dims: Texts, summed: Sequence[str], term: Callable[..., str]) -> Array:
+    """Return a product, element by element."""
+    lines, total = site.lines, site.lines.name("r")
 
     def one(own: Sequence[str]) -> None:
-        lines.add(f"{kind} {total} = 0;")
-        batch, rest = own[: len(first)], own[len(first) :]
-
-        def body(i: list[str]) -> list[str]:
-            of_x = _in_order([*first, *mine, *left], [*batch, *rest[: len(mine)], *i])
-            of_y = _in_order([*second, *others, *right], [*batch, *rest[len(mine) :], *i])
-            return [f"{total} += {x.at(of_x)} * {y.at(of_y)};"]
-
-        lines.over([x.dims[a] for a in left], body, simd)
+        lines.add(f"{kind_of(site.dtype)} {total} = 0;")
+        lines.over(summed, lambda i: [f"{total} += {term(own, i)};"], f"#pragma omp simd reduction(+:{total})")
 
     return _totals(site, dims, total, one)
+
+
+def _by_rows(site: Site, dims: Texts, summed: Sequence[str], term: Callable[..., str]) -> Array:
+    """Return a product that adds up rows of the result."""
+    lines, target = site.lines, site.lines.allocated(site.dtype, dims)
+    lines.over(dims, lambda i: [f"{target.at(i)} = 0;"])
+
+    def rows(own: list[str]) -> list[str]:
+        def row(i: list[str]) -> list[str]:
+            lines.over(dims[-1:], lambda j: [f"{target.at([*own, *j])} += {term([*own, *j], i)};"], "#pragma omp simd")
+            return []
+
+        lines.over(summed, row)
+        return []
+
+    lines.over(dims[:-1], rows)
+    return target
 
 
 SUM_RULES: dict[Op, Rule] = dict.fromkeys(

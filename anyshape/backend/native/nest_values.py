@@ -93,6 +93,7 @@ class Lines:
         self.top: list[str] = []  # declarations at the beginning of the function
         self.rows: dict[Buffer, str] = {}  # locals of rows whose number a run decides, which have memory of their own
         self.numbers = itertools.count()
+        self.known: dict[str, str] = {}  # locals of sizes in this block, by their texts
         self.allocates = False  # since the loop that is written began
 
     def name(self, letter: str) -> str:
@@ -102,23 +103,25 @@ class Lines:
     def add(self, *lines: str) -> None:
         self.lines += lines
 
-    def collect(self) -> list[str]:
-        """Begin to collect lines apart, and return those before; see `end`."""
-        before, self.lines = self.lines, []
+    def collect(self) -> tuple[list[str], dict[str, str]]:
+        """Begin to collect the lines of a block, and return what was before; see `end`."""
+        before = self.lines, self.known
+        self.lines, self.known = [], dict(self.known)
         return before
 
-    def end(self, before: list[str]) -> list[str]:
+    def end(self, before: tuple[list[str], dict[str, str]]) -> list[str]:
         """Return the lines that were collected, and go on after the ones before."""
-        collected, self.lines = self.lines, before
+        collected, (self.lines, self.known) = self.lines, before
         return collected
 
     def size(self, text: str) -> str:
         """Return a local that holds a size, or the number that it is."""
         if text.isidentifier() or text.isdigit():
             return text
-        local = self.name("n")
-        self.add(f"const int64_t {local} = {text};")
-        return local
+        if text not in self.known:
+            local = self.known[text] = self.name("n")
+            self.add(f"const int64_t {local} = {text};")
+        return self.known[text]
 
     def scalar(self, dtype: np.dtype, text: str) -> Array:
         """Return a number that is computed here."""
@@ -155,8 +158,8 @@ class Lines:
                 self.add(pragma)
             self.add(f"for (int64_t {i} = 0; {i} < {n}; {i}++) {{")
         before = self.collect()
-        inner = body(indices)
-        self.lines = before + self.lines
+        self.add(*body(indices))
+        inner = self.end(before)
         self.add(*inner, "}" * len(open_loops))
 
     def settle(self, x: Array) -> Array:
