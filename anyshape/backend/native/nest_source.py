@@ -237,11 +237,11 @@ class _Body:
             return
         operands = [self.env[v] for v in node.inputs]
         site = Site(node, self.lines, self._sizes(node).text, lambda: self._target(node), dict(node.params))
+        rule = rule_of(node.op)
         (output,) = node.outputs
         if node.op is ew.add_op and is_sparse_sum(operands):
             self.env[output] = self._bound(node, self._write_sum(node, site, operands))
             return
-        rule = rule_of(node.op)
         for k, x in enumerate(operands):
             if x.is_sum and k not in SUMMED.get(node.op, ()):
                 self.lines.settle(x)
