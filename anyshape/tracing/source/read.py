@@ -65,13 +65,14 @@ class Loops:
     - `refused`: those that are run as they are written, and why.
     - `apart`: those whose first iteration is run apart.
     - `choosing`: choices on values are part of the program outside of loops too, as they made many paths.
-    - `is_off`: functions are run as they are written, as no other way leads to a program.
+    - `is_plain`: no loop or choice is part of the program, as no other way leads to one. Names mean what they did.
+    - `is_off`: functions are run as they are written, for the same reason.
     """
 
     def __init__(self) -> None:
         self.refused: dict[types.CodeType, str] = {}
         self.apart: set[types.CodeType] = set()
-        self.choosing = self.is_off = False
+        self.choosing = self.is_plain = self.is_off = False
 
     def refusals(self) -> tuple[str, ...]:
         """Return the loops that are run as they are written, each with the reason."""
@@ -79,9 +80,9 @@ class Loops:
         return tuple([f"{line}: {line_text(line)} stays as it is written: {why}" for line, why in lines])
 
     def learn(self, signal: NotKept) -> None:
-        """Note what ended a trace; what is known already does not help, so that nothing is read from now on."""
+        """Note what ended a trace; what is known already does not help, so that no loop is kept from now on."""
         if signal.code in (self.apart if signal.apart else self.refused):
-            self.is_off = True
+            self.is_off, self.is_plain = self.is_plain, True
         elif signal.apart:
             self.apart.add(signal.code)
         else:
@@ -92,6 +93,7 @@ class Session:
     """Facts that one trace knows of the loops that it reads.
 
     - `learned`: what earlier traces of a body found out.
+    - `is_plain`: no loop is kept.
     - `frames`: the bodies that are traced into the program now, the innermost last.
     - `unrolled`: iterations of the nest of loops that is being unrolled.
     - `holders`: values that loops and choices hold beside the variables that they are of.
@@ -102,7 +104,8 @@ class Session:
     """
 
     def __init__(self, loops: Loops) -> None:
-        self.refused, self.apart, self.choosing = loops.refused, loops.apart, loops.choosing
+        self.refused, self.apart, self.is_plain = loops.refused, loops.apart, loops.is_plain
+        self.choosing = loops.choosing and not loops.is_plain
         self.learned: dict[types.CodeType, Any] = {}
         self.frames: list[Any] = []
         self.unrolled = 1

@@ -556,6 +556,8 @@ def _is_kept(session: Session, length: Any, body: Callable[..., None], facts: Fa
     """Return whether a loop becomes one of the program."""
     if has_type(length, int) and length * session.unrolled <= (UNROLLED_AROUND if facts.nests else UNROLLED):
         return False
+    if session.is_plain:
+        return False
     if facts.plain:
         session.refused.setdefault(body.__code__, facts.plain)
     return body.__code__ not in session.refused

@@ -110,6 +110,8 @@ def is_alone(session: Session, cell: Cell) -> bool:
     """Return whether one variable alone holds an array, so that no other name sees what is written to it."""
     x = get(cell)
     own = getattr(x, "memory", None) if isinstance(x, Traced) else None
+    if own is not None and own.frozen is not None:  # as it may be one of another name
+        return False
     if own is not None and (memory.is_of_caller(own) or sum(ref() is not None for ref in own.arrays) > 1):
         return False
     held = held_by(session, x)

@@ -7,7 +7,8 @@ a name that the statement binds:
 - `v`: the name of a vector, `a`: of one that may be written to; `w`: an expression that gives a vector.
 - `m`, `z`, `p`: the name of a matrix, an array of four numbers, a pair of vectors.
 - `s`, `q`, `o`, `b`: that of a float, an int, a float that may be None, a bool. `x`: of a counter that is an index.
-- `l`, `t`, `d`, `g`: that of a list, a pair of floats, a dict, a nested function.
+- `l`, `t`, `d`, `g`, `h`: that of a list, a pair of floats, a dict, a nested function, an object.
+- `e`, `u`, `y`: that of an array of ints, an array of float32, a complex number.
 - `J`: a new counter that is an index of `x`, `K` and `W`: ones that need not be.
 - `~` ends a line. A line `>` stands for a block of statements. A letter with a digit is one name in a template.
 """
@@ -22,15 +23,22 @@ EXPRESSIONS = {
         sum([y * 2 for y in {v}])|sum(y for y in {v} if y > {n})|pick({f})|pick({f}, low={n})|early({f})
         total({v})|clip({f}, {n})|halve({f})[0]|checked({f})|{m}[{j}, {j}]|{m}[{j}].sum()|{m}[:, {j}].sum()
         {l}[-1]|sum({l})|({l1}[-1] if len({l1}) > 0 else 0.0)|{t}[0]|{t}[1]|{d}['a']|{z}[{i} % 4]|{z}.sum()
-        {p}[0].sum()|{p}[1][{j}]|{g}({f})|TABLE[{i} % 3]""",
+        {p}[0].sum()|{p}[1][{j}]|{g}({f})|TABLE[{i} % 3]|{h}.total|{h}.add({f})|{h}({f})|{h}.mean
+        {h}.rows[{i} % 2]|({f} // 2.0)|({f} % 3.0)|[{f}, {f}][{i} % 2]|({f}, {f})[{i} % 2]|(lambda y: y + {f})({f})
+        math.exp(-abs({f}))|{v}.max()|{d}.get('a', 0.0)|{d}.get('c', {n})|float({u}[{j}])|{u}.sum()|{y}.real|abs({y})
+        {e}[{j}] / 2|late({v}, {f})|sum(y * q for y, q in zip({v}, {v}))|round({f})|grow({f})[-1]""",
     "i": """{q}|{q}|{q}|n|k|0|1|2|-1|len(x)|len({l})|({q} + 1)|({i} - {i})|({i} // 2)|({i} % 3)|min({i}, {i})
-        count({v}, {f})|find({v}, {f})|({i} if {c} else {i})""",
+        count({v}, {f})|find({v}, {f})|({i} if {c} else {i})|({i} // -2)|(-{i}) % 3|divmod({i}, 3)[1]
+        {e}[{j}]|2 ** ({i} % 4)|({i} & 3)|len({v}[1:])|sum(1 for y in {v} if y > {n})|int({f})
+        {h}.count|len({h}.seen)""",
     "c": """{f} > {n}|{f} < {f}|{f} <= {n}|{f} == {f}|{f} != {n}|{i} > {i}|{i} == {i}|{n} < {f} <= {f}|{f}|{i} % 2
         {i} in (1, 2)|{b}|({c} and {c})|({c} or {c})|not ({c})|{o} is None|({o1} is not None and {o1} > {n})
-        np.isnan({f})""",
+        np.isnan({f})|{n} < {f} != {f}|any([y > {n} for y in {v}])|all(y > {n} for y in {v})|{e}[{j}] > 1
+        {f} in ({n}, {n})|{i} not in (0, 3)|{h}.count > 1""",
     "w": """{v} * 2|{v} + {v}|{v} - {f}|np.zeros(n)|np.zeros_like(x)|np.ones(len(x))|np.full(n, {f})|{v}.copy()
         {v}[::-1].copy()|np.where({v} > {f}, {v}, {v})|np.maximum({v}, {f})|{v}|{v}|{v}[:]|{v}[::-1]
-        ({v} if {c} else {v})|tail({v}, {f})|same({v})|both({v}, {v}, {f})|{p}[0]|{m}[{j}]""",
+        ({v} if {c} else {v})|tail({v}, {f})|same({v})|both({v}, {v}, {f})|{p}[0]|{m}[{j}]
+        np.array([y * {f} for y in {v}])|np.cumsum({v})|np.roll({v}, 1)|{v} % 2.0|{v}[:]|{e} * 0.5""",
     "n": "0.0|0.5|1.0|2.0|-1.0|1|3",
     "r": "[]|[]|[{n}]",
 }
@@ -48,9 +56,17 @@ STATEMENTS = """{S} = {f}|{S} = {f}|{s} += {f}|{s} -= {f}|{s} *= 0.5|{Q} = {i}|{
     def {G}(y):~    nonlocal {s1}~    if y > {n}: {s1} = {s1} + y~    return {s1}
     def {G}(y):~    {a}[:1] += y~    return y
     def {G}(y):~    nonlocal {s1}~    if y > 1: return y~    {s1} = y~    return {n}
-    if {c}: raise ValueError('no')|assert {c}, 'bad'"""
+    if {c}: raise ValueError('no')|assert {c}, 'bad'|if {c}: raise ValueError(f'no {{{s}}} at {{{q}}}')
+    {V1} = {V2} = {w}|{a}[{i}:{i}] += {f}|{H} = Acc({f})|{h}.add({f})|{h}.total = {f}|{h}.total += {f}|{H} = {h}
+    {h}.rows[{i} % 2] += {f}|{h}.rows = {h}.rows * 0.5|{h}.seen.append({f})|{E} = np.arange(n)|{e}[{j}] = {i}
+    {e}[{j}] += {i}|{e} //= 2|{E} = -{e} % 5|{e}[{j}] = {e}[{j}] // 3 - {i}|{U} = x.astype(np.float32)
+    {u}[{j}] += {f}|{u} *= 0.5|{Y} = 1j * {f}|{y1} = {y1} * 1j + {f}|{L} = [y * 2 for y in {l}]|{L} = {l}
+    {l}.extend([{f}, {f}])|{l} += [{f}]|{L} = [y for y in {v} if y > {n}]|{D} = {d}|{d}['b'] = {f}|{d}.update(a={f})
+    if {l}: {l}.pop()|{L} = sorted({l})|{L} = {l}[1:]|{M} = np.array([{v} * y for y in {v}])|{s1} = {s1} if {c} else {f}
+    ({S}, {S}), {S} = {t}, {f}|{S}, *{L} = [{f}, {f}, {f}]|push({l}, {f})|{H} = Acc({f}) if {c} else {h}"""
 JUMPS = "if {c}: break|if {c}: continue|if {c}: return {f}|if {c}: return {v}, {s}|break"
-CHOICES = "if {c}:~>|if {c}:~>~else:~>|if {c}:~>~elif {c}:~>~else:~>|try:~>~except ZeroDivisionError:~    pass"
+CHOICES = """if {c}:~>|if {c}:~>~else:~>|if {c}:~>~elif {c}:~>~else:~>|try:~>~except ZeroDivisionError:~    pass
+    try:~>~except (ValueError, IndexError):~    {S} = {f}"""
 LOOPS = """for {J} in range(n):~>|for {J} in range(n):~>|for {J} in range(n - 1, -1, -1):~>
     for {J} in range(1, n):~>|for {J} in range(0, n, 2):~>|for {J} in range(len(x) - 1):~>
     for {J} in range(n - 1, 0, -2):~>|for {J} in range({x}):~>|for {J} in range({x}, n):~>
@@ -60,9 +76,53 @@ LOOPS = """for {J} in range(n):~>|for {J} in range(n):~>|for {J} in range(n - 1,
     for {S}, {S} in zip({v}, {v}[1:]):~>|for {J}, {S} in zip(range(n), {v}):~>|for {V} in {m}:~>
     for {S} in {v}[{x}:]:~>|for {S} in {l}:~>|for {J} in range(n):~>~else:~>|for {K} in range({i} % 5):~>
     {W1} = 0~while {W1} < 5 and {c}:~    {W1} += 1~>|{W1} = 0~while {c} and {W1} < n:~    {W1} += 1~>
-    {W1} = 0~while True:~    {W1} += 1~    if {W1} > k or {c}: break~>"""
+    {W1} = 0~while True:~    {W1} += 1~    if {W1} > k or {c}: break~>
+    {W1} = 0~while {W1} < 4 and {c}:~    {W1} += 1~>~else:~>|{W1} = 0~while ({W1} := {W1} + 1) < n:~>
+    for {S}, {S} in zip(reversed({v}), {v}):~>|for {J}, ({S}, {S}) in enumerate(zip({v}, {v})):~>|for {V} in [x, {v}]:~>
+    for {J} in range(n - 1, {x}, -1):~>|for {J} in reversed(range(n)):~>|for {K} in (2, 0, 1):~>|for {S} in {t}:~>"""
 HELPERS = """
 import numpy as np
+
+
+class Acc:
+    count = 0
+
+    def __init__(self, total):
+        self.total = total
+        self.rows = np.zeros(2)
+        self.seen = []
+
+    def add(self, v):
+        self.count += 1
+        if v > 1:
+            self.total = self.total + v
+        return self.total
+
+    def __call__(self, v):
+        return self.total * v
+
+    @property
+    def mean(self):
+        return self.total / (self.count + 1)
+
+
+def push(l, v):
+    l.append(v)
+
+
+def grow(v):
+    out = [v]
+    for k in range(3):
+        out.append(out[-1] * 0.5 + k)
+    return out
+
+
+def late(y, v):
+    fs = [lambda w, k=k: w * k for k in range(3)]
+    s = v
+    for i in range(len(y)):
+        s = fs[i % 3](s) + y[i]
+    return s
 
 
 def pick(v, low=1.0):
@@ -144,8 +204,10 @@ def checked(v):
         raise ValueError("big")
     return v + 1
 """
-HEAD = """import numpy as np
-from {helpers} import both, bump, checked, clip, count, early, find, halve, pick, same, tail, total
+HEAD = """import math
+
+import numpy as np
+from {helpers} import *
 
 TABLE = np.array([0.5, 1.0, 3.0])
 """
@@ -159,8 +221,14 @@ _TABLES = {kind: _rows(text) for kind, text in EXPRESSIONS.items()}
 _STATEMENTS, _JUMPS, _CHOICES, _LOOPS = map(_rows, (STATEMENTS, JUMPS, CHOICES, LOOPS))
 _HOLE = re.compile(r"\{([A-Za-z])([12]?)\}")
 _PLAIN = {"f": "x[0]", "i": "1", "c": "k > 1", "w": "x * 2"}  # where an expression may go no deeper
-_READ, _BOUND, _COUNTERS = set("svmltdzpgobaqx"), set("SQVMLTDZPGOBJKW"), set("JKW")
-_RETURNED = {"L": "np.array({})", "D": "{}['a']", "P": "{}[0], {}[1]", "O": "0.0 if {0} is None else {0}"}
+_READ, _BOUND, _COUNTERS = set("svmltdzpgobaqxheuy"), set("SQVMLTDZPGOBJKWHEUY"), set("JKW")
+_RETURNED = {
+    "H": "{0}.total, {0}.rows, {0}.count, np.array({0}.seen)",
+    "L": "np.array({})",
+    "D": "{}['a']",
+    "P": "{}[0], {}[1]",
+    "O": "0.0 if {0} is None else {0}",
+}
 
 
 class Writer:
