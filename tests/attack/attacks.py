@@ -92,7 +92,7 @@ def values(rng, table=FUNCTIONS):
     """Compare a random program with NumPy at six combinations of sizes, from one jitted function."""
     program = made(rng, 10, table)
     namespace = (EAGER, NAMESPACE)[rng.integers(2)]
-    jitted = anyshape.jit(lambda *xs: program(namespace, *xs))
+    jitted = anyshape.jit(program.within(namespace))
     results = 0
     for sizes in some_sizes(rng, 6):
         xs = program.arrays(sizes, int(rng.integers(100)))
@@ -121,7 +121,7 @@ def derivatives(rng, table=SMOOTH):
         if not near or not all(np.isfinite(e).all() for e in estimates[0]):
             continue
         with about(f"{program}\nat {sizes}"), contextlib.suppress(*REFUSALS):
-            function = lambda *a: floats(program(NAMESPACE, *a))
+            function = floats_of(program.within(NAMESPACE))
             tangents = leaves(anyshape.jvp(function, tuple(xs), tuple(ts))[1])
             check_equal(tangents, estimates[1], 3e-4, "jvp against differences")
             weights = [uneven(rng, y) for y in tangents]
@@ -131,6 +131,10 @@ def derivatives(rng, table=SMOOTH):
             assert abs(forward - backward) <= 1e-9 * max(1, terms), f"vjp {backward} against jvp {forward}"
         return "derivatives"
     return "no derivative"
+
+
+def floats_of(function):
+    return lambda *xs: floats(function(*xs))
 
 
 def floats(results):
@@ -156,7 +160,7 @@ def batches(rng, table=SMOOTH):
         if any(map(is_error, expected)):
             continue
         stacked = [np.stack(arrays) for arrays in zip(*examples, strict=True)]
-        got = outcome(anyshape.vmap(lambda *a: program(NAMESPACE, *a)), *stacked)
+        got = outcome(anyshape.vmap(program.within(NAMESPACE)), *stacked)
         if isinstance(got, REFUSALS):
             return "refused"
         with about(f"{program}\nat {sizes}, {count} examples"):
@@ -241,7 +245,7 @@ def exported(rng):
     program = made(rng, 6)
     specs = [anyshape.ShapeDtypeStruct(", ".join(map(str, shape)), dtype) for shape, dtype in program.inputs]
     try:
-        return program, anyshape.export(lambda *a: program(NAMESPACE, *a))(*specs)
+        return program, anyshape.export(program.within(NAMESPACE))(*specs)
     except (AnyshapeError, *ERRORS):
         return program, None
 
@@ -277,7 +281,7 @@ def files(rng):
 def threads(rng):
     """Call one jitted function from four threads at random sizes."""
     program = made(rng, 6)
-    jitted = anyshape.jit(lambda *xs: program(NAMESPACE, *xs))
+    jitted = anyshape.jit(program.within(NAMESPACE))
     calls = [program.arrays(sizes) for sizes in some_sizes(rng, 8)]
     expected = [outcome(lambda *a: program(EAGER, *a), *xs) for xs in calls]
     failures: list[BaseException] = []
