@@ -38,6 +38,7 @@ from benchmarks import (
     lending,
     loops,
     peers,
+    plain,
     scientific,
     sizes,
     small,
@@ -58,7 +59,7 @@ except ImportError:
 
 MODULES = (
     importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention, loops, decisions,
-    assigning, scientific, threads, lending, cluster,
+    plain, assigning, scientific, threads, lending, cluster,
 )  # fmt: skip
 SECTIONS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 SECTIONS["one_thread"] = speed.in_one_thread

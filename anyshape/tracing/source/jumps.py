@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from anyshape.ops.subgraph_call import RUNTIME
 from anyshape.support.lazy_dataclass import NamedTuple
+from anyshape.tracing.source.name_flow import parts, walk
 
 RETURNED, VALUE = "__kept_returned__", "__kept_value__"
 _JUMPS = (ast.Return, ast.Break, ast.Continue)
@@ -66,7 +67,7 @@ def own_nodes(node: ast.AST) -> list[ast.AST]:
         node = waiting.pop()
         nodes.append(node)
         if not isinstance(node, _SCOPES):
-            waiting += ast.iter_child_nodes(node)
+            waiting += parts(node)
     return nodes
 
 
@@ -85,7 +86,7 @@ def _jumps(statement: ast.stmt) -> bool:
             if _may_return(node) or any(map(_jumps, node.orelse)):  # a break of the loop itself stays inside
                 return True
         elif not isinstance(node, _SCOPES):
-            inner += ast.iter_child_nodes(node)
+            inner += parts(node)
     return False
 
 
@@ -199,10 +200,7 @@ def _with_rest(statement: ast.If, rest: list[ast.stmt]) -> tuple[ast.If, list[as
 def _setter(statements: Sequence[ast.stmt], flags) -> ast.AST:
     """Return the first statement that sets one of some flags, in place of a jump; else the last one."""
     nodes = [
-        n
-        for s in statements
-        for n in ast.walk(s)
-        if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") in flags
+        n for s in statements for n in walk(s) if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") in flags
     ]
     setters = [n for n in nodes if isinstance(n.value, ast.Constant) and n.value.value is True]
     return min(setters, key=lambda n: (n.lineno, n.col_offset), default=statements[-1])

@@ -12,7 +12,18 @@ from typing import Any
 
 from anyshape.ops.subgraph_call import RUNTIME
 from anyshape.tracing.source.jumps import UnreadableError, assigned, load, own_nodes, runtime, thunk, without_jumps
-from anyshape.tracing.source.name_flow import GROWING, Live, Liveness, Unbound, bound, grown, read, rebound, written
+from anyshape.tracing.source.name_flow import (
+    GROWING,
+    Live,
+    Liveness,
+    Unbound,
+    bound,
+    grown,
+    read,
+    rebound,
+    walk,
+    written,
+)
 from anyshape.tracing.source.texts import as_call, is_runtime, stated, waiting
 
 _ALL_NAMES = {"locals", "vars", "dir", "eval", "exec"}  # they see variables that moved into functions inside
@@ -32,7 +43,7 @@ def rewritten(node: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef:
         body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
         node = ast.copy_location(ast.FunctionDef("__kept_lambda__", node.args, body, []), node)
     node = ast.fix_missing_locations(_Rewriter(node, set()).function())
-    for name in ast.walk(node):
+    for name in walk(node):
         if isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name) and name.value.id == RUNTIME:
             # Python takes a call of a method to be at the last line of its name
             name.end_lineno, name.end_col_offset = name.lineno, name.col_offset
@@ -59,7 +70,7 @@ class _Rewriter(ast.NodeTransformer):
         self._globals, self._nonlocals, self._bound_inside = _outside(function)
         first = [*function.args.posonlyargs, *function.args.args][:1]
         self._first = first[0].arg if first else None
-        self._own = bound(function.body) | {n.arg for n in ast.walk(function.args) if isinstance(n, ast.arg)}
+        self._own = bound(function.body) | {n.arg for n in walk(function.args) if isinstance(n, ast.arg)}
 
     def function(self) -> ast.FunctionDef:
         """Return the function, rewritten."""
@@ -79,7 +90,8 @@ class _Rewriter(ast.NodeTransformer):
         done: list[ast.stmt] = []
         for s in statements:
             is_simple = not isinstance(s, (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.TryStar, ast.Match))
-            outside = bound([s]) & (self._globals | self._nonlocals) if is_simple else set()
+            own = self._globals | self._nonlocals
+            outside = bound([s]) & own if is_simple and own else set()
             new = self.visit(s)
             done += new if isinstance(new, list) else [new] if new is not None else []
             for name in sorted(outside):
@@ -384,8 +396,10 @@ def _outside(function: ast.FunctionDef) -> tuple[set[str], set[str], set[str]]:
 
     Any call may change these.
     """
+    every = [n for s in function.body for n in walk(s)]
+    if not any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in every):
+        return set(), set(), set()
     own = [n for s in function.body for n in own_nodes(s)]
-    every = [n for s in function.body for n in ast.walk(s)]
     outer = _named_by(ast.Nonlocal, own)
     return _named_by(ast.Global, own), outer, _named_by(ast.Nonlocal, every) - outer
 
@@ -412,12 +426,12 @@ def _names(target: ast.expr) -> list[str] | None:
 
 def _outlive(node: ast.ListComp) -> bool:
     """Return whether functions or generators that items make read a target, which is one variable for all items."""
-    calls = [n for n in ast.walk(node.elt) if isinstance(n, ast.Call) and n.args and isinstance(n.func, ast.Name)]
+    calls = [n for n in walk(node.elt) if isinstance(n, ast.Call) and n.args and isinstance(n.func, ast.Name)]
     ended = {id(n.args[0]) for n in calls if isinstance(n.func, ast.Name) and n.func.id in _LISTED}
-    inside = [n for n in ast.walk(node.elt) if isinstance(n, (*_SCOPES, ast.GeneratorExp)) and id(n) not in ended]
+    inside = [n for n in walk(node.elt) if isinstance(n, (*_SCOPES, ast.GeneratorExp)) and id(n) not in ended]
     return any(bound([node.generators[0].target]) & read(n) for n in inside)
 
 
 def _binds(node: ast.AST) -> bool:
     """Return whether an expression binds a name, which would be one of a function inside."""
-    return any(isinstance(n, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)) for n in ast.walk(node))
+    return any(isinstance(n, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)) for n in walk(node))

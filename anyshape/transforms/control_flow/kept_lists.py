@@ -684,13 +684,19 @@ def with_arrays(function: Callable[..., Any], original: Any) -> Callable[..., An
 
 def _array_of(x: Any, function: Any) -> Any:
     """Return the array that a list of a loop stands for; where the difference matters, an empty list for no items."""
-    if type(x) not in (KeptList, Range):
-        return x
-    session, rows = reading.session(), x.array if type(x) is KeptList else x.as_operand()
+    if type(x) is not KeptList:
+        return _array_of_range(x, function) if type(x) is Range else x
+    session, rows = reading.session(), x.array
     is_inside = session is not None and bool(session.frames)
     is_plain = is_inside if function in _TAKERS else function not in _OF_LISTS
     if is_plain and rows.meta.rank == 1 and rows.dtype == np.float64:  # as [] is to NumPy
         return rows
-    if is_inside and type(x) is KeptList and not isinstance(x.length, (int, SymbolicSize)):
+    if is_inside and not isinstance(x.length, (int, SymbolicSize)):
         raise x.refused("a list that it appends to is an array in it, and may have no items")
     return rows if x.length > 0 else []
+
+
+def _array_of_range(x: Range, function: Any) -> Any:
+    if "random" in str(function.__module__):  # a generator of NumPy draws from the numbers themselves
+        return x
+    return x.as_operand() if x.length > 0 else []
