@@ -14,6 +14,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 import tests.samples
+from anyshape.support.packages import sharing
 from tests.samples.sample import SIZES
 
 ERRORS = (IndexError, ZeroDivisionError, OverflowError, ValueError, TypeError, NotImplementedError)
@@ -31,7 +32,11 @@ def rows():
 
 
 def in_namespace(row, namespace):
-    """Return a row as a function of its arrays that reaches nothing else of the row: each trace walks over that."""
+    """Return a row as a function of its arrays that reaches nothing else of the row: each trace walks over that.
+
+    It shares no programs with the functions of earlier rows, which may have the same code.
+    """
+    sharing.forget()
     function = row.function
     return lambda *xs: function(namespace, *xs)
 
