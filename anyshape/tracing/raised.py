@@ -7,6 +7,7 @@ in the run. So the user's class sees numbers and texts, as it does in plain Pyth
 from __future__ import annotations
 
 import dis
+import itertools
 import sys
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -158,4 +159,22 @@ def _handles(code: CodeType, offset: int) -> bool:
         return False
     targets = [e.target for e in dis._parse_exception_table(code) if e.start <= offset < e.end]  # type: ignore[attr-defined]
     handlers = [t for t in targets if code.co_code[t] == _HANDLER]  # others clean up
-    return any(code.co_code[t + 2] != _WITH or "errstate" not in code.co_names for t in handlers)
+    return any(code.co_code[t + 2] != _WITH or not _is_errstate(code, t) for t in handlers)
+
+
+def _is_errstate(code: CodeType, handler: int) -> bool:
+    """Return whether the `with` statement of a handler enters nothing but `np.errstate`, which ends no exception."""
+    steps = [*dis.get_instructions(code)]
+    span = next(s.positions for s in steps if s.offset == handler)
+    entries = [k for k, s in enumerate(steps) if s.opname == "BEFORE_WITH" and s.positions == span]
+    return bool(entries) and all(_names_errstate(steps[k - 1 :: -1], _begin(span)) for k in entries)
+
+
+def _names_errstate(steps: list[dis.Instruction], begin: tuple[int, int]) -> bool:
+    """Return whether the head of a `with` that begins there names `errstate`; the last instructions come first."""
+    head = itertools.takewhile(lambda s: s.opname != "BEFORE_WITH" and _begin(s.positions) >= begin, steps)
+    return any(s.argval == "errstate" for s in head)
+
+
+def _begin(positions: Any) -> tuple[int, int]:
+    return positions.lineno or 0, positions.col_offset or 0

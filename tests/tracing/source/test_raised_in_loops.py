@@ -1,5 +1,6 @@
 """Test exceptions that loops and paths of a program raise: plain Python raises the same."""
 
+import contextlib
 import json
 import pickle
 import traceback
@@ -197,3 +198,25 @@ def test_files_name_classes(tmp_path, monkeypatch):
 ])  # fmt: skip
 def test_names_of_files_find_exceptions_alone(bad):
     assert json and type(control.exception_of(bad, ())) is CheckError
+
+
+def test_a_block_that_catches_is_told_from_one_of_errstate_beside_it():
+    def rooted(x):
+        with np.errstate(all="ignore"):
+            y = np.sqrt(x)
+        with contextlib.suppress(ValueError):
+            if x.sum() > 3:
+                raise ValueError(f"big {x.sum()}")
+            y = y + 1
+        return y
+
+    def checked(x):
+        with np.errstate(all="ignore"):
+            if x.sum() > 3:
+                raise ValueError(f"big {x.sum()}")
+        return x
+
+    for x in (np.array([1.0, 1.0]), np.array([4.0, 2.0])):
+        np.testing.assert_array_equal(jit(rooted)(x), rooted(x))
+    with pytest.raises(ValueError, match=r"big 6\.0"):
+        jit(checked)(x)
