@@ -56,9 +56,9 @@ from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.packages import (
     automatic_kernels,
     costs,
+    loop_nests,
     loop_slots,
     native_kernels,
-    native_nests,
     subgraph_transforms,
 )
 from anyshape.support.progress import phase
@@ -68,7 +68,7 @@ from anyshape.tracing.trace import Trace
 if TYPE_CHECKING:
     from anyshape.backend.native.automatic import AutomaticKernels
     from anyshape.backend.native.kernels import PlanKernels
-    from anyshape.backend.native.nests import Nests
+    from anyshape.backend.native.nest_sites import Nests
 
 _PLAN = logging.getLogger("anyshape.plan")
 
@@ -232,7 +232,7 @@ class Planner:
         if self.compile_mode == "off" or self.max_bytes is not None or not has_loop(plan):
             return None
         if self.nests is None:
-            self.nests = native_nests.Nests(self.compile_mode)
+            self.nests = loop_nests.Nests(self.compile_mode)
         return self.nests
 
     def _kernels_of(self, plan: Plan, tier: Tier | None) -> PlanKernels | AutomaticKernels | None:

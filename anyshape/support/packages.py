@@ -143,6 +143,7 @@ if TYPE_CHECKING:
     from anyshape.backend.native import automatic as automatic_kernels
     from anyshape.backend.native import kernels as native_kernels
     from anyshape.backend.native import launch as native_launch
+    from anyshape.backend.native import nest_sites as loop_nests
     from anyshape.backend.native import nests as native_nests
     from anyshape.backend.runtime import blas as blas
     from anyshape.demo import cluster as demo_cluster
@@ -186,7 +187,8 @@ else:
     traced_program = Package("anyshape.program.program")  # with the compiler: plans and their code
     automatic_kernels = Package("anyshape.backend.native.automatic")  # of optimised plans
     native_kernels = Package("anyshape.backend.native.kernels")  # of programs that compile their groups
-    native_nests = Package("anyshape.backend.native.nests")  # of programs with loops
+    native_nests = Package("anyshape.backend.native.nests")  # of programs with loops that take long
+    loop_nests = Package("anyshape.backend.native.nest_sites")  # of programs with loops
     native_launch = Package("anyshape.backend.native.launch")
     lower = Package("anyshape.backend.compiler.lower")  # what passes rely on, for reports
     subgraph_transforms = Package("anyshape.autodiff.subgraph_transforms")  # element values of loops

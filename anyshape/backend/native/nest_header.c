@@ -82,6 +82,13 @@ static inline void *as_grow(as_rows *rows, int64_t count, int64_t bytes) {
     return result;
 }
 
+/* Add to a total, and keep what the addition loses for the next one. */
+static inline void as_add(double *total, double *lost, double part) {
+    const double more = part - *lost, sum = *total + more, error = (sum - *total) - more;
+    *lost = error - error == 0 ? error : 0;
+    *total = sum;
+}
+
 static inline int64_t as_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t as_max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t as_floordiv(int64_t a, int64_t b) { return b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0; }

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
 
 from anyshape.backend.native.nest_steps import Rule, Site
 from anyshape.backend.native.nest_values import Array, Lines, Texts, derived, kind_of, stretched
@@ -11,6 +14,8 @@ from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import free_axes
 from anyshape.ops import contraction as ct
 from anyshape.ops import reduction as rd
+
+BLOCK = 256  # elements whose sum has accumulators of vectors alone
 
 
 def _reduce(site: Site, x: Array) -> Array:
@@ -35,6 +40,10 @@ def _reduced(site: Site, x: Array, axes: Sequence[int], dims: Texts) -> Array:
     simd = f"#pragma omp simd reduction({reduction.pragma}:{total})" if reduction.pragma in ("+", "*") else ""
 
     def one(own: Sequence[str]) -> None:
+        if reduction.ufunc is np.add:
+            element = lambda i: x.at(_in_order([*rest, *axes], [*own, *i]))
+            _write_sum(lines, total, reduction.accumulator, [x.dims[a] for a in axes], element)
+            return
         lines.add(f"{reduction.accumulator} {total} = {reduction.start};")
 
         def body(i: list[str]) -> list[str]:
@@ -115,10 +124,35 @@ def _by_elements(site: Site, dims: Texts, summed: Sequence[str], term: Callable[
     lines, total = site.lines, site.lines.name("r")
 
     def one(own: Sequence[str]) -> None:
-        lines.add(f"{kind_of(site.dtype)} {total} = 0;")
-        lines.over(summed, lambda i: [f"{total} += {term(own, i)};"], f"#pragma omp simd reduction(+:{total})")
+        _write_sum(
+            lines, total, "double" if site.dtype.kind == "f" else kind_of(site.dtype), summed, partial(term, own)
+        )
 
     return _totals(site, dims, total, one)
+
+
+def _write_sum(
+    lines: Lines, total: str, kind: str, dims: Sequence[str], element: Callable[[Sequence[str]], str]
+) -> None:
+    """Write a sum. That of floats adds up sums of blocks, and what each addition loses (Kahan 1965)."""
+    simd = "#pragma omp simd reduction(+:{})"
+    lines.add(f"{kind} {total} = 0;")
+    if kind != "double" or not dims or (dims[-1].isdigit() and int(dims[-1]) <= BLOCK):
+        lines.over(dims, lambda i: [f"{total} += {element(i)};"], simd.format(total))
+        return
+    block, part, lost, end, last = map(lines.name, "bsken")
+    lines.add(f"double {lost} = 0;")
+
+    def blocks(i: list[str]) -> list[str]:
+        return [
+            f"for (int64_t {block} = 0; {block} < {dims[-1]}; {block} += {BLOCK}) {{",
+            f"double {part} = 0; const int64_t {end} = as_min({block} + {BLOCK}, {dims[-1]});",
+            simd.format(part),
+            f"for (int64_t {last} = {block}; {last} < {end}; {last}++) {part} += {element([*i, last])};",
+            f"as_add(&{total}, &{lost}, {part}); }}",
+        ]
+
+    lines.over(dims[:-1], blocks)
 
 
 def _by_rows(site: Site, dims: Texts, summed: Sequence[str], term: Callable[..., str]) -> Array:

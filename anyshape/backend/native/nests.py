@@ -14,15 +14,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from anyshape.backend.compiler.plan import Step
-from anyshape.backend.native import automatic
 from anyshape.backend.native.launch import declines
 from anyshape.backend.native.nest_source import nest_text
 from anyshape.backend.native.statements import NotExpressible
 from anyshape.backend.native.toolchain import Build, BuildError
-from anyshape.graph.ir.graph import Graph
 from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.ops.loops import Layout, while_op
 from anyshape.support.fork_lock import Lock
 
 _LOG = logging.getLogger("anyshape.kernels")
@@ -100,7 +96,7 @@ class Nest:
     def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any] | None:
         """Return the results for operands, given the shapes of results that are known; None: NumPy is to serve them."""
         text, results = self.text, self.results
-        arrays = [np.asarray(x, m.dtype, order="C") for x, m in zip(operands, self.metas, strict=True)]
+        arrays = [np.require(x, m.dtype, ("C", "A")) for x, m in zip(operands, self.metas, strict=True)]
         carries = [x.copy() for x in arrays[: text.carries]]
         sized = list(zip(shapes, results[text.carries :], text.fixed, strict=True))
         fixed = [np.empty(shape, meta.dtype) for shape, meta, is_fixed in sized if is_fixed]
@@ -115,97 +111,10 @@ class Nest:
         return [x if x.ndim else x[()] for x in (*carries, *_in_order(sized, fixed, rows))]
 
 
-STEP_SECONDS = 1.5e-6  # of a step in NumPy, on a number or a short row
-BUILD_SECONDS = 0.3
-STARTED_SECONDS = 0.1  # of counted work from which on a nest is built, where a build of groups pays from 1 s on
-WAITED_BUILDS = 10  # a run that would take so many builds in NumPy waits for one
-GUESSED_TRIPS = 30  # of a loop whose number of iterations no operand gives
-MOST_TRIPS = 1e4  # of a loop inside another one that are counted
-
-
 @functools.lru_cache(maxsize=512)
-def _nest(op: Any, params: Any, metas: Any, results: Any) -> Nest:
+def nest_of(op: Any, params: Any, metas: Any, results: Any) -> Nest:
     """Return the nest of a loop, which all plans with that loop share."""
     return Nest(op, dict(params), metas, results)
-
-
-class NestSite:
-    """Runs a loop of a plan as machine code once it is built; `mode` says when that is."""
-
-    def __init__(self, step: Step, mode: str, is_outermost: bool) -> None:
-        self.step, self.mode, self.is_outermost, self.seconds = step, mode, is_outermost, 0.0
-        self._nest: Nest | None = None
-
-    @property
-    def was_asked(self) -> bool:
-        """True once runs of the loop have counted."""
-        return self._nest is not None
-
-    @property
-    def state(self) -> str:
-        """Return "compiled", or why NumPy runs the loop."""
-        return "NumPy: runs so far are too short" if self._nest is None else self._nest.state
-
-    def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any] | None:
-        """Return the results of the loop, None where NumPy is to run it."""
-        nest = self._nest
-        if nest is None or nest.function is None:
-            if nest is not None and not nest.is_waiting:
-                return None
-            nest = self._advanced(operands)
-            if nest is None:
-                return None
-        return nest(operands, shapes)
-
-    def _advanced(self, operands: Sequence[Any]) -> Nest | None:
-        """Count a run, and go on with the build; return the nest if it is built."""
-        waits = self.mode == "wait"
-        if self.mode == "auto":
-            seconds = seconds_of(self.step, operands)
-            self.seconds += seconds
-            after = automatic.after
-            if self.seconds < STARTED_SECONDS * after:
-                return None
-            waits = not after or seconds > WAITED_BUILDS * BUILD_SECONDS
-        if self._nest is None:
-            step = self.step
-            params = tuple([(name, value) for name, value in step.params if name != "owned_operands"])
-            self._nest = _nest(step.op, params, step.metas, step.results)
-        return self._nest if self._nest.poll(waits=waits) else None
-
-
-class Nests:
-    """Loops of the plans of a program."""
-
-    def __init__(self, mode: str) -> None:
-        self.mode = mode
-        self.sites: list[NestSite] = []
-
-    def states(self) -> list[str]:
-        """Return what became of each loop; those inside of one that is compiled are a part of it."""
-        return [site.state for site in self.sites if site.is_outermost or site.was_asked]
-
-    def site(self, step: Step, depth: int) -> NestSite:
-        """Return what runs a loop at this depth of bodies."""
-        site = NestSite(step, self.mode, not depth)
-        self.sites.append(site)
-        return site
-
-
-def seconds_of(step: Step, operands: Sequence[Any]) -> float:
-    """Return about how long NumPy takes for a loop, by the number of its steps and trips."""
-    params = dict(step.params)
-    if step.op is while_op:
-        trips, graph = GUESSED_TRIPS, params["loop"][1]
-    else:
-        trips, graph = len(operands[Layout(*params["layout"]).stacks.start]), params["body"][0]
-    return trips * _steps(graph, min(trips, MOST_TRIPS)) * STEP_SECONDS
-
-
-def _steps(graph: Graph, trips: float) -> float:
-    """Return how many steps a run of a graph has; loops inside have so many trips."""
-    inside = sum([_steps(g, trips) for graphs in graph.subgraphs.values() for g in graphs])
-    return len(graph.nodes) + trips * inside
 
 
 class _Signals(threading.local):

@@ -334,7 +334,7 @@ PLANTED = {
 @pytest.mark.parametrize("bug", PLANTED)
 def test_the_sweep_finds_planted_bugs(bug, monkeypatch):
     target, name, wrong = PLANTED[bug]
-    monkeypatch.setattr(nests, "_nest", nests._nest.__wrapped__)
+    monkeypatch.setattr(nests, "nest_of", nests.nest_of.__wrapped__)
     (monkeypatch.setitem if isinstance(target, dict) else monkeypatch.setattr)(target, name, wrong)
     failures = []
     for function in (shifts, turns, tables):
