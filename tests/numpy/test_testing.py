@@ -52,6 +52,6 @@ def test_other_assertions_are_refused_by_name():
     with pytest.raises(UnsupportedFunctionError, match="assert_array_max_ulp"):
         jit(lambda x: anp.testing.assert_array_max_ulp(x, x))(np.ones(2))
     with pytest.raises(ConcretizationError, match=r"import anyshape.numpy as np, whose testing.assert_allclose takes"):
-        jit(lambda x: np.testing.assert_allclose(x, x))(np.ones(2))
+        jit(lambda x: np.testing.assert_allclose(x, x), read_source="off")(np.ones(2))
     with anp.testing.assert_raises(ValueError):
         raise ValueError

@@ -76,22 +76,28 @@ class Nest:
         """Return whether the nest is built; begin or go on with its build."""
         if self.function is not None or self._build is None:
             return self.function is not None
-        with self._lock:
-            build = self._build
-            if build is None:
-                return self.function is not None
-            while not build.poll(one_at_a_time=not waits) and waits:
-                build.wait()
-            if build.outcome is None:
-                return False
-            try:
-                function = getattr(ctypes.CDLL(str(build.result())), _NAME)
-                function.restype, function.argtypes = ctypes.c_int64, [ctypes.py_object, ctypes.c_void_p, _LOOK]
-                self.function, self.state = function, "compiled"
-            except (BuildError, OSError) as reason:
-                self.state = f"NumPy: {reason}"
-            self._build = None
+        if not self._lock.acquire(blocking=waits):
+            return False  # another thread looks at the compiler
+        try:
+            if self._build is not None:
+                self._advance(self._build, waits)
+        finally:
+            self._lock.release()
         return self.function is not None
+
+    def _advance(self, build: Build, waits: bool) -> None:
+        """Go on with the build, and take its function once it is over."""
+        while not build.poll(one_at_a_time=not waits) and waits:
+            build.wait()
+        if build.outcome is None:
+            return
+        try:
+            function = getattr(ctypes.CDLL(str(build.result())), _NAME)
+            function.restype, function.argtypes = ctypes.c_int64, [ctypes.py_object, ctypes.c_void_p, _LOOK]
+            self.function, self.state = function, "compiled"
+        except (BuildError, OSError) as reason:
+            self.state = f"NumPy: {reason}"
+        self._build = None
 
     def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any] | None:
         """Return the results for operands, given the shapes of results that are known; None: NumPy is to serve them."""

@@ -20,7 +20,7 @@ from anyshape.errors import LeakedTracerError, MutationError
 from anyshape.graph.ir.builder import Traced, active
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.numpy.operands.concrete import ConcreteArray
+from anyshape.numpy.operands.concrete import ConcreteArray, plain
 from anyshape.support.fork_lock import Lock
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.true_types import has_type
@@ -353,7 +353,7 @@ class Rebinding:
             if name.is_state and (snapshot.holds_traced(value) or _are_numbers(before[label], value)):
                 variables.append(name._replace(is_state=False))
             elif name.is_state or value is UNBOUND:
-                kinds[2][label] = Setting(value)
+                kinds[2][label] = Setting(plain(value))
             else:
                 self._check(name, value, snapshot)
                 kinds[_stands_for_number(value)][label] = value

@@ -114,7 +114,7 @@ def call(function: Any) -> Any:
         return function
     kind = type(function)
     if kind in _OF_PYTHON:
-        if session.frames and kind is types.MethodType:
+        if session.frames and kind is types.MethodType and meaning(function) is function:
             refuse_draws(session, function.__self__)
         read = reading.as_read(function)
         if read is not function or reading.is_rewritten(function):
@@ -259,7 +259,8 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {len: _length, print: _print}
 def _check_pure(session: Session, function: Any) -> None:
     """Raise where a loop that is kept would change what outlives its iteration, or do something once for all."""
     owner = function.__self__
-    refuse_draws(session, owner)
+    if meaning(function) is function:  # numpy.random.normal, among others, draws in the program
+        refuse_draws(session, owner)
     if has_type(owner, _CHANGEABLE) and function.__name__ in _CHANGES:
         changed(owner)
     elif function in _IMPURE:

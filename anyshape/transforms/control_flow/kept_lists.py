@@ -691,7 +691,7 @@ def _array_of(x: Any, function: Any) -> Any:
     is_plain = is_inside if function in _TAKERS else function not in _OF_LISTS
     if is_plain and rows.meta.rank == 1 and rows.dtype == np.float64:  # as [] is to NumPy
         return rows
-    if is_inside and not isinstance(x.length, (int, SymbolicSize)):
+    if is_inside and not has_type(x.length, (int, SymbolicSize)):
         raise x.refused("a list that it appends to is an array in it, and may have no items")
     return rows if x.length > 0 else []
 

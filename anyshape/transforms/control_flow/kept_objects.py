@@ -103,7 +103,7 @@ def containers(*roots: Any) -> list[Any]:
     seen, reached, waiting = set[int](), list[Any](), list(roots)
     while waiting and len(reached) < _MOST_WALKED:
         x = waiting.pop()
-        is_leaf = (is_value(x) and not has_type(x, tuple)) or isinstance(x, (Traced, np.ndarray))
+        is_leaf = (is_value(x) and not has_type(x, tuple)) or isinstance(x, Traced) or has_type(x, np.ndarray)
         if is_leaf or id(x) in seen:
             continue
         seen.add(id(x))
