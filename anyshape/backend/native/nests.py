@@ -102,7 +102,7 @@ class Nest:
     def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any] | None:
         """Return the results for operands, given the shapes of results that are known; None: NumPy is to serve them."""
         text, results = self.text, self.results
-        arrays = [np.require(x, m.dtype, ("C", "A")) for x, m in zip(operands, self.metas, strict=True)]
+        arrays = [_in_c_order(x, m.dtype) for x, m in zip(operands, self.metas, strict=True)]
         carries = [x.copy() for x in arrays[: text.carries]]
         sized = list(zip(shapes, results[text.carries :], text.fixed, strict=True))
         fixed = [np.empty(shape, meta.dtype) for shape, meta, is_fixed in sized if is_fixed]
@@ -157,6 +157,12 @@ _LIBC = ctypes.CDLL(None)
 _LIBC.free.argtypes = [ctypes.c_void_p]
 
 
+def _in_c_order(x: Any, dtype: np.dtype) -> np.ndarray:
+    """Return an operand as an aligned array in C order."""
+    array = np.asarray(x, dtype, order="C")
+    return array if array.flags.aligned else array.copy()
+
+
 def _in_order(sized: Sequence[tuple[Any, TensorMeta, bool]], fixed: Sequence[Any], rows: Any) -> list[Any]:
     """Return what trips added, in the order of the results."""
     stacks, left = iter(fixed), iter(rows)
@@ -169,13 +175,21 @@ def _free(rows: Any) -> None:
         _LIBC.free(one.data)
 
 
+class _Memory:
+    """Memory of C that an array reads and writes, which is freed after the array."""
+
+    def __init__(self, address: int, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.address = address
+        self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "typestr": dtype.str}
+
+    def __del__(self, free: Callable[[int], Any] = _LIBC.free) -> None:
+        free(self.address)
+
+
 def _taken(rows: Any, meta: TensorMeta, rest: Any) -> np.ndarray:
-    """Return rows as an array, and free their memory."""
+    """Return rows as an array, which has their memory from then on."""
     shape = (rows.count, *rest)
-    try:
-        if not rows.data or not math.prod(shape):
-            return np.empty(shape, meta.dtype)
-        content = (ctypes.c_char * rows.bytes).from_address(rows.data)
-        return np.frombuffer(content, meta.dtype, math.prod(shape)).reshape(shape).copy()
-    finally:
+    if not rows.data or not math.prod(shape):
         _LIBC.free(rows.data)
+        return np.empty(shape, meta.dtype)
+    return np.asarray(_Memory(rows.data, shape, meta.dtype))
