@@ -342,12 +342,6 @@ class _Tape:
         return self.loop.body.outputs, self.map, residuals
 
 
-def _has_sizes_over(value: Value, variables: set[DimVar]) -> bool:
-    """Return whether a value has exact sizes over these variables."""
-    sizes = value.meta.sizes
-    return sizes is not None and all(v in variables for size in sizes for v in expr.variables(size))
-
-
 def _sizes(meta: TensorMeta) -> Shape:
     """Return the exact sizes of what is saved."""
     assert meta.sizes is not None  # values without are not saved, and results of trips have them
@@ -377,18 +371,18 @@ def _gives_the_same(node: Node) -> bool:
 class _Sources:
     """Origins of the values of a body: inputs, constants, and nodes that the linear map can make again.
 
-    `again` are the values that it reads or makes again: they do not depend on carries, but for sizes.
+    `again` are the values that it reads or makes again: they do not depend on carries, but for sizes. Sizes that
+    differ between trips are saved.
     """
 
     def __init__(self, loop: Loop, builder: Builder, inputs: Sequence[Value]) -> None:
         self.position = {v: i for i, v in enumerate(inputs)}
         self.arrays = dict(builder.constants.pairs())
         self.maker = {v: node for node in builder.nodes for v in node.outputs}
-        self.bound = {s.variable for s in loop.body.dims}
         self.again = {v for i, v in enumerate(inputs) if i >= loop.layout.carries} | {*self.arrays}
         for node in builder.nodes:
             if _gives_the_same(node) and self.again.issuperset(node.inputs):
-                self.again.update([v for v in node.outputs if _has_sizes_over(v, self.bound)])
+                self.again.update([v for v in node.outputs if v.meta.sizes is not None])
 
     def made_again(self, values: Sequence[Value]) -> set[Value]:
         """Return which of these values, and of those that they are made from, the linear map reads or makes again."""

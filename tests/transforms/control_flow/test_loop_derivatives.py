@@ -1,5 +1,7 @@
 """Derivatives and batches of loops, of any order, against loops in plain Python and differences of these."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -386,3 +388,24 @@ def test_weights_have_the_gradient_of_the_unrolled_loop(name, dtype):
         np.testing.assert_allclose(
             batch, np.stack([expected[0], grad(by_hand)(w / 2, xs, h)]), rtol=tolerance, atol=tolerance
         )
+
+
+def test_slices_of_captured_arrays_are_made_again_whatever_their_size():
+    def covariance(x):
+        c = np.zeros((x.shape[1], x.shape[1]))
+        for i in range(x.shape[1]):
+            c[i:, i] = c[i, i:] = x[:, i] @ x[:, i:]
+        return np.sum(c * np.cos(np.arange(c.size)).reshape(c.shape))
+
+    gradient = jit(grad(covariance), compile="off")
+    rng = np.random.default_rng(0)
+    for shape in ((3, 2), (3, 1), (0, 2), (4, 5), (100, 200)):
+        x, way = rng.normal(size=shape), rng.normal(size=shape)
+        difference = (covariance(x + 1e-6 * way) - covariance(x - 1e-6 * way)) / 2e-6
+        np.testing.assert_allclose(np.sum(gradient(x) * way), difference, rtol=1e-6, atol=1e-6)
+    assert gradient.cache_info().traces == 1
+    tracemalloc.start()
+    gradient(x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30 * x.nbytes  # the slices have 100 times as many elements as x
