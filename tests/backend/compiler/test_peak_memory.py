@@ -24,6 +24,12 @@ from tests.laws.sweep import in_gate, in_namespace, rows
 SLACK = 400_000  # bytes that the loops of NumPy and first uses take for themselves, whatever the size of operands
 
 
+@pytest.fixture(autouse=True)
+def no_kernels(monkeypatch):
+    """Leave out machine code: a kernel that comes into place in a measured run is compared with NumPy in it."""
+    monkeypatch.setattr(config, "compile", "off")
+
+
 def measured(run, arrays):
     """Return the most bytes that are live in a run, and its results."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
