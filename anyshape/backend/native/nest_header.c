@@ -96,5 +96,6 @@ static inline int64_t as_mod(int64_t a, int64_t b) { return b ? a - as_floordiv(
 static inline int64_t as_broadcast(int64_t a, int64_t b) { return a == 1 ? b : a; }
 
 #define AS_FAIL { status = 1; goto done; }
+#define AS_LARGE { status = 64; goto done; }
 /* Every so many trips, let Python handle signals. */
 #define AS_TICK(n) if ((ticks += (n)) >= 65536) { ticks = 0; if (poll && poll()) { status = 32; goto done; } }

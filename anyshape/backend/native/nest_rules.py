@@ -239,10 +239,7 @@ def _pad(site: Site, x: Array) -> Array:
         inside = [f"{i} >= 0 && {i} < {n}" for i, n in zip(inner, x.dims, strict=True)]
         return f"({' && '.join(inside) or '1'} ? {x.at(inner)} : {literal})"
 
-    result = derived(x, dims, at, steps=1)
-    if _is_zero(site):
-        result.adds = lambda to: added(site.lines, x, lambda i: to(along(i, low, ("1",) * len(low))))
-    return result
+    return derived(x, dims, at, steps=1)
 
 
 def _concatenate(site: Site, *xs: Array) -> Array:

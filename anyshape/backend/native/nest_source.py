@@ -43,6 +43,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops.loops import Layout, scan_op, varying_variables, while_op
 
 BOOL = np.dtype(bool)
+TRIPS = 1 << 16  # of a loop without others inside between two looks for signals
 MOST_PARTS = 12  # of a sum that is written more than once
 LONGEST = 400_000  # characters of a function that a compiler is given
 
@@ -197,6 +198,8 @@ class _Body:
             self.position = k
             self._write(node)
             self._define(defined, node)
+        if self.waiting:
+            raise NotExpressible("a condition on a size that no step gives")
         self.position = len(graph.nodes)
         return [self.env[v] for v in graph.outputs]
 
@@ -251,7 +254,7 @@ class _Body:
 
     def _write_sum(self, node: Node, site: Site, operands: Sequence[Array]) -> Array:
         """Write a sum where one operand has parts that are added to the other."""
-        k = 1 if operands[1].adds is None else 0
+        k = 0 if operands[1].is_sum else 1
         x, y = operands[k], operands[1 - k]
         if x.adds is None:
             self._keep(node, k)
@@ -389,7 +392,7 @@ class _Body:
 def is_sparse_sum(operands: Sequence[Array]) -> bool:
     """Return whether one of two operands has parts that are added to the other, of the same sizes."""
     x, y = operands
-    return bool(x.dims) and x.dims == y.dims and (x.adds is not None or y.adds is not None)
+    return bool(x.dims) and x.dims == y.dims and (x.is_sum or y.is_sum)
 
 
 def _again(x: Array) -> Array:
@@ -569,24 +572,34 @@ class _Loop:
         lines, mark = self.lines, self.lines.name("m")
         is_long = any("for (" in line for line in trip)
         if self.is_scan:
-            head = self._head(operands)
-            lines.add(*([] if is_long else [f"AS_TICK({operands[self.layout.stacks.start].dims[0]})"]))
+            head = self._head(operands, is_long)
             first, last = (["AS_TICK(64)"], ["if (declined) AS_FAIL"]) if is_long else ([], [])
         else:
             head = f"for (int64_t {self.trip} = 0;; {self.trip}++) {{"
             first, last = [*self._test(operands, carries), "AS_TICK(1)", "if (declined) AS_FAIL"], []
         if allocates:
             first, last = [f"const as_mark {mark} = as_marked(arena);", *first], [*last, f"as_release(&arena, {mark});"]
-        lines.add(head, *[f"    {line}" for line in (*first, *trip, *last)], "}")
+        lines.add(
+            head, *[f"    {line}" for line in (*first, *trip, *last)], "}" if is_long or not self.is_scan else "}}"
+        )
 
-    def _head(self, operands: Sequence[Array]) -> str:
-        """Return the head of a loop over stacks; offsets into joined arrays begin before."""
+    def _head(self, operands: Sequence[Array], is_long: bool) -> str:
+        """Return the head of a loop over stacks; offsets into joined arrays begin before. Short trips run in blocks."""
         n, t = operands[self.layout.stacks.start].dims[0], self.trip
         for k, x in enumerate(operands[self.layout.stacks.stop : self.layout.own]):
             self.lines.add(f"int64_t {t}_{k} = {x.dims[0] if self.reverse else '0'};")
-        if self.reverse:
-            return f"for (int64_t {t} = {n} - 1; {t} >= 0; {t}--) {{"
-        return f"for (int64_t {t} = 0; {t} < {n}; {t}++) {{"
+        low, high = ("0", n) if is_long else (f"{t}_low", f"{t}_high")
+        head = f"for (int64_t {t} = {high} - 1; {t} >= {low}; {t}--) {{"
+        if not self.reverse:
+            head = f"for (int64_t {t} = {low}; {t} < {high}; {t}++) {{"
+        if is_long:
+            return head
+        step = f"const int64_t {low} = {t}_at * {TRIPS}, {high} = as_min({low} + {TRIPS}, {n});"
+        blocks = f"({n} + {TRIPS - 1}) / {TRIPS}"
+        number = f"{blocks} - 1 - {t}_block" if self.reverse else f"{t}_block"
+        self.lines.add(f"for (int64_t {t}_block = 0; {t}_block < {blocks}; {t}_block++) {{")
+        self.lines.add(f"const int64_t {t}_at = {number};", step, f"AS_TICK({high} - {low})")
+        return head
 
     def _test(self, operands: Sequence[Array], carries: Sequence[Array]) -> list[str]:
         """Return the lines that end a loop where its condition does not hold."""

@@ -39,7 +39,7 @@ Rule: TypeAlias = Callable[..., Array]
 
 def added(lines: Lines, x: Array, at: At) -> None:
     """Write the lines that add the elements of an array to others."""
-    if x.adds is not None:
+    if x.is_sum and x.adds is not None:
         x.adds(at)
     else:
         lines.over(x.dims, lambda i: [f"{at(i)} += {x.at(i)};"])

@@ -8,13 +8,14 @@ from functools import partial
 import numpy as np
 
 from anyshape.backend.native.nest_steps import Rule, Site
-from anyshape.backend.native.nest_values import Array, Lines, Texts, derived, kind_of, stretched
+from anyshape.backend.native.nest_values import Array, Lines, Texts, derived, kind_of, product, stretched
 from anyshape.backend.native.statements import NotExpressible, reduction_of
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import free_axes
 from anyshape.ops import contraction as ct
 from anyshape.ops import reduction as rd
 
+LARGE_PRODUCT = 1 << 15  # multiplications of two matrices from which on BLAS takes less time
 BLOCK = 256  # elements whose sum has accumulators of vectors alone
 
 
@@ -107,6 +108,8 @@ def _dot_general(site: Site, x: Array, y: Array) -> Array:
     mine, others = free_axes(len(x.dims), left, first), free_axes(len(y.dims), right, second)
     dims = (*[x.dims[a] for a in (*first, *mine)], *[y.dims[a] for a in others])
     summed = [x.dims[a] for a in left]
+    if mine and others:
+        site.lines.add(f"if ({product((*dims, *summed))} > {LARGE_PRODUCT}) AS_LARGE")
 
     def term(own: Sequence[str], i: Sequence[str]) -> str:
         """Return the product of two elements, at indices of the result and of the summed axes."""

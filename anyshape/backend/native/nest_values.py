@@ -139,7 +139,7 @@ class Lines:
 
     def filled(self, target: Array, source: Array) -> None:
         """Write the elements of an array to memory of the same sizes."""
-        if source.adds is not None:
+        if source.is_sum and source.adds is not None:
             self.over(target.dims, lambda i: [f"{target.at(i)} = 0;"])
             source.adds(target.at)
             return

@@ -23,7 +23,7 @@ from anyshape.support.fork_lock import Lock
 
 _LOG = logging.getLogger("anyshape.kernels")
 _NAME = "nest"
-_INTERRUPTED = 32
+_INTERRUPTED, _LARGE = 32, 64
 _LOOK = ctypes.CFUNCTYPE(ctypes.c_int)
 
 
@@ -107,10 +107,15 @@ class Nest:
         sized = list(zip(shapes, results[text.carries :], text.fixed, strict=True))
         fixed = [np.empty(shape, meta.dtype) for shape, meta, is_fixed in sized if is_fixed]
         rows = (_Rows * max(len(sized) - len(fixed), 1))()
-        assert self.function is not None
-        status = self.function((np.ndarray, *arrays, *carries, *fixed), rows, _SIGNALS.look)
+        function = self.function
+        if function is None:
+            return None  # another thread has left it to NumPy
+        status = function((np.ndarray, *arrays, *carries, *fixed), rows, _SIGNALS.look)
         if status & _INTERRUPTED:
             _SIGNALS.raise_error()
+        if status & _LARGE:
+            self.function, self.state = None, "NumPy: its products of matrices are large"
+            return None
         if status and declines(status):
             _free(rows)
             return None

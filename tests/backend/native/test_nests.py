@@ -343,3 +343,28 @@ def test_the_sweep_finds_planted_bugs(bug, monkeypatch):
         except AssertionError as error:
             failures.append(error)
     assert failures
+
+
+def test_large_products_leave_their_loop_to_numpy():
+    def powers(w, h):
+        for _ in range(w.shape[0] // 2 + 17):
+            h = np.tanh(w @ h)
+        return h
+
+    for size, state in ((4, "compiled"), (40, "large")):
+        function = jit(powers, compile="wait")
+        for _ in range(2):
+            w, h = 0.5 * np.eye(size), np.ones((size, size))
+            np.testing.assert_allclose(function(w, h), powers(w, h), rtol=1e-12)
+        assert state in str(function.explain())
+
+
+def test_sums_with_zeros_have_the_sign_of_zero_of_numpy():
+    def added(x):
+        c = -0.0 * np.abs(x)
+        for _ in range(x.shape[0]):
+            c = np.pad(c[1:-1], 1) + (c + np.zeros(x.shape)) * -1.0
+        return c
+
+    x = np.linspace(-1.0, 1.0, 21)
+    np.testing.assert_array_equal(np.signbit(jit(added, compile="wait")(x)), np.signbit(added(x)))
