@@ -21,6 +21,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
+
 from anyshape.autodiff import structural_zeros
 from anyshape.autodiff.cotangents import CotangentSum, SliceRead
 from anyshape.autodiff.jvp import push
@@ -33,7 +35,10 @@ from anyshape.graph.ir.graph import Graph, Node, Op, Value, quiet, raises
 from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.ops.control import POLICIES, enter_checkpoint_op, leave_checkpoint_op
 from anyshape.ops.control_flow import cond_each_op, cond_op
+from anyshape.ops.creation import full_op
+from anyshape.ops.elementwise import div_op, mul_op
 from anyshape.ops.loops import Layout, scan_op, while_op
+from anyshape.ops.movement import broadcast_in_dim_op
 from anyshape.ops.prune_inputs import PRUNERS
 from anyshape.support.lazy_dataclass import dataclass, replace
 
@@ -112,7 +117,7 @@ def transposed_sums(
         if not linear.isdisjoint(node.inputs) and not sums.keys().isdisjoint(node.outputs):
             _compute_known(builder, node.operands, maker, env, linear)
             with at_line(builder, node.where):
-                _pull_node(builder, node, env, linear, sums)
+                _pull_node(builder, node, env, linear, sums, maker)
     return [sums.get(v) for v in graph.inputs[:linear_count]]
 
 
@@ -142,14 +147,21 @@ def _compute_known(
             replay_node(builder, maker[value], env)
 
 
-def _pull_node(builder: Builder, node: Node, env: Replay, linear: set[Value], sums: dict[Value, CotangentSum]) -> None:
+def _pull_node(
+    builder: Builder,
+    node: Node,
+    env: Replay,
+    linear: set[Value],
+    sums: dict[Value, CotangentSum],
+    maker: Mapping[Value, Node],
+) -> None:
     """Apply the transpose rule of a node, and add up the cotangents of its linear inputs."""
     metas = [env.translate_type(v.meta) for v in node.operands]
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, metas, "transpose")
     inputs = [Linear(meta) if v in linear else env[v] for v, meta in zip(node.inputs, metas, strict=False)]
     params = _params_of(node, env, linear)
     part = sums[node.outputs[0]].part() if len(node.outputs) == 1 else None
-    result = None if part is None else _pull_part(context, node, part, inputs, params)
+    result = None if part is None else _pull_part(context, node, part, inputs, params, _scales(node, maker))
     if result is None:
         end = CotangentSum.end if zero_flow(node.op)[1] is PASS else CotangentSum.value
         cts = [end(sums[v]) if v in sums else None for v in node.outputs]
@@ -168,7 +180,7 @@ def _params_of(node: Node, env: Replay, linear: set[Value]) -> dict[str, Any]:
 
 
 def _pull_part(
-    ctx: ShapeGuardContext, node: Node, part: Part, inputs: Sequence[Any], params: Mapping[str, Any]
+    ctx: ShapeGuardContext, node: Node, part: Part, inputs: Sequence[Any], params: Mapping[str, Any], scales: bool
 ) -> Sequence[Any] | None:
     """Return the cotangents of the inputs of a node, where that of its output is a part; None: of the whole array."""
     window = WINDOW_TRANSPOSES.get(node.op)
@@ -176,7 +188,24 @@ def _pull_part(
     if pulled is not None:
         return [pulled if isinstance(x, Linear) else None for x in inputs]
     rule = lambda ct, *xs: TRANSPOSES[node.op](ctx, ct, *xs, **params)
-    return structural_zeros.pulled(node.op, ctx, rule, part, inputs, params)
+    return structural_zeros.pulled(node.op, ctx, rule, part, inputs, params, scales)
+
+
+def _scales(node: Node, maker: Mapping[Value, Node]) -> bool:
+    """Return whether a node multiplies or divides by a finite number: then a number 0 stays one."""
+    if node.op not in (mul_op, div_op):
+        return False
+    numbers = [_literal(v, maker) for v in node.inputs[node.op is div_op :]]
+    largest = float(np.finfo(node.outputs[0].meta.dtype).max)
+    return any(n is not None and abs(n) <= largest and (n != 0 or node.op is mul_op) for n in numbers)
+
+
+def _literal(value: Value, maker: Mapping[Value, Node]) -> Any:
+    """Return the number that fills a value; None where no one number does."""
+    node = maker.get(value)
+    while node is not None and node.op is broadcast_in_dim_op:
+        node = maker.get(node.inputs[0])
+    return dict(node.params)["value"] if node is not None and node.op is full_op else None
 
 
 def _add_all(node: Node, cts: Sequence[Any], linear: set[Value], sums: dict[Value, CotangentSum]) -> None:

@@ -378,14 +378,17 @@ def _sum(a, b):
 
 
 def pulled(
-    op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any], params: Params
+    op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any], params: Params, scales: bool
 ) -> Sequence[Any] | None:
-    """Return what the transpose rule of an op makes of a cotangent that is a part; None: of the whole array."""
+    """Return what the transpose rule of an op makes of a cotangent that is a part; None: of the whole array.
+
+    `scales` tells that its factor is a finite number in all programs.
+    """
     _, flow = rules.zero_flow(op)
     if flow in (rules.MIX, rules.PASS):
         return None
     if flow is rules.STAY:
-        return _pulled_on_each(op, ctx, rule, part, inputs)
+        return _pulled_on_each(scales or op in _KEEP_ZEROS, ctx, rule, part, inputs)
     if flow is rules.MOVE:
         return _moved(rule, part, inputs)
     ct = part.whole()
@@ -439,7 +442,7 @@ def _part_of(part: Part, ct, result, mask: Callable[[], Any]):
 
 
 def _pulled_on_each(
-    op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any], zeros=None
+    keeps_zeros: bool, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any], zeros=None
 ) -> Sequence[Any]:
     """Apply the rule to the elements of the part alone. `zeros` makes an array of zeros for the whole of it."""
     if isinstance(part, Masked) and sum(isinstance(x, rules.Linear) for x in inputs) > 1:
@@ -448,10 +451,10 @@ def _pulled_on_each(
     linear = next(x for x in inputs if isinstance(x, rules.Linear))
     array = zeros or functools.cache(lambda: rules.zeros_like(ctx, linear))
     if isinstance(part.ct, Part):
-        results = _pulled_on_each(op, ctx, rule, part.ct, own, functools.cache(lambda: part.at(array())))
+        results = _pulled_on_each(keeps_zeros, ctx, rule, part.ct, own, functools.cache(lambda: part.at(array())))
     else:
         results = rule(part.ct, *own)
-    return [None if r is None else part.with_ct(r, op in _KEEP_ZEROS, array) for r in results]
+    return [None if r is None else part.with_ct(r, keeps_zeros, array) for r in results]
 
 
 def by_flags(flags: Iterable[bool], xs: Iterable[Any]) -> list[Any]:

@@ -1,5 +1,6 @@
 """An element that is left out has derivative 0, whatever its value: in both modes, twice, in batches and kernels."""
 
+import re
 import warnings
 
 import numpy as np
@@ -372,6 +373,29 @@ def test_sizes_of_a_dead_while_inside_need_no_values():
     """Reverse over reverse mode joins what the trips of the inner loop save, and cuts it by their lengths."""
     f = lambda x: unread_of_a_while_inside(x * x) / 1.331
     np.testing.assert_allclose(jacrev(grad(f))(np.ones(2)), 2 * np.eye(2), rtol=1e-12)
+
+
+def blurred(u, scale):
+    for i in range(1, u.shape[0]):
+        u[i] = scale(u[i - 1] + 1)
+    return np.sum(u)
+
+
+@pytest.mark.parametrize("scale", [lambda x: x * 0.25, lambda x: x / 4, lambda x: np.float32(0.25) * x])
+def test_numbers_scale_zeros_of_a_loop_without_a_mask(scale):
+    slope = jit(grad(lambda x: blurred(x.copy(), scale)))
+    np.testing.assert_allclose(slope(np.ones(4)), [1 + 1 / 4 + 1 / 16 + 1 / 64, 0, 0, 0])
+    assert not re.search(r"f64\S* = select", str(slope.programs()[0].graph))
+    np.testing.assert_allclose(grad(lambda x: blurred(np.sqrt(x), scale))(np.array([4.0, 0, 0])), [21 / 64, 0, 0])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("scale", [lambda x: x / 0.0, lambda x: x * np.inf, lambda x: x * 1e300 * 1e300])
+def test_numbers_that_are_no_finite_factor_keep_the_mask(scale):
+    f = lambda x: sum([scale(x)[0] for _ in range(2)])
+    np.testing.assert_array_equal(grad(f)(np.ones(3)), [np.inf, 0, 0])
+    looped = lambda x: fori_loop(0, 1, lambda i, total: total + scale(x)[0], 0.0)
+    np.testing.assert_array_equal(grad(looped)(np.ones(3)), [np.inf, 0, 0])
 
 
 def test_a_loop_is_transposed_of_a_cotangent_that_alone_is_traced():
