@@ -82,6 +82,33 @@ static inline void *as_grow(as_rows *rows, int64_t count, int64_t bytes) {
     return result;
 }
 
+/* Room before the rows that are there, which stand at the end of the memory. */
+static inline void *as_grow_down(as_rows *rows, int64_t count, int64_t bytes) {
+    if (rows->bytes + bytes + 1 > rows->capacity) {
+        const int64_t capacity = 2 * (rows->bytes + bytes) + 4096;
+        char *data = malloc(capacity);
+        if (!data) return 0;
+        if (rows->bytes) memcpy(data + capacity - rows->bytes, rows->data + rows->capacity - rows->bytes, rows->bytes);
+        free(rows->data);
+        rows->data = data;
+        rows->capacity = capacity;
+    }
+    rows->bytes += bytes;
+    rows->count += count;
+    return rows->data + rows->capacity - rows->bytes;
+}
+
+/* Move such rows to the beginning of their memory. */
+static inline void as_grown_down(as_rows *rows) {
+    if (rows->bytes) memmove(rows->data, rows->data + rows->capacity - rows->bytes, rows->bytes);
+}
+
+/* Result whose sizes a run decides, in memory of its own. */
+typedef struct {
+    char *data;
+    int64_t dims[8];
+} as_result;
+
 /* Add to a total, and keep what the addition loses for the next one. */
 static inline void as_add(double *total, double *lost, double part) {
     const double more = part - *lost, sum = *total + more, error = (sum - *total) - more;

@@ -1,13 +1,14 @@
 """Text in C of a nest of loops: one function for a loop and all loops and branches in it, at any sizes.
 
-    int64_t name(const char *arrays, as_rows *results, int (*poll)(void))
+    int64_t name(const char *arrays, as_result *results, int (*poll)(void))
 
 The tuple `arrays` holds the operands, copies of carries that become the last carries, and stacks of results. Results
-whose number of rows a run decides come as `results`. The function returns the flags of floating-point arithmetic. Or it
+whose sizes a run decides come as `results`. The function returns the flags of floating-point arithmetic. Or it
 returns 1 where NumPy is to serve the call, and 32 where Python raises for a signal.
 
 Carries are memory that trips write to in place. A carry that a trip makes anew has two pieces of memory, which change
-places. Nothing that the caller holds is written to before the run is over.
+places; that of carries which change size grows with them. Nothing that the caller holds is written to before the run
+is over.
 """
 
 from __future__ import annotations
@@ -40,10 +41,11 @@ from anyshape.graph.sizes.expr import as_atom
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
 from anyshape.ops import control_flow as cf
 from anyshape.ops import elementwise as ew
-from anyshape.ops.loops import Layout, scan_op, varying_variables, while_op
+from anyshape.ops.loops import Layout, changing_carries, scan_op, varying_variables, while_op
 
 BOOL = np.dtype(bool)
 TRIPS = 1 << 16  # of a loop without others inside between two looks for signals
+MOST_AXES = 8  # of a result whose sizes a run decides
 MOST_PARTS = 12  # of a sum that is written more than once
 LONGEST = 400_000  # characters of a function that a compiler is given
 
@@ -52,13 +54,12 @@ LONGEST = 400_000  # characters of a function that a compiler is given
 class NestText:
     """Text of a nest, in which `@name@` stands for its name.
 
-    - `carries`: how many first results are copies of operands that trips write to.
-    - `fixed`: which further results have sizes that are known before the run; the others come as rows.
+    - `kinds` of results: a "carry" is a copy of the operand of the same number, which trips write to. A "fixed" one has
+      sizes that are known before the run, and the run decides the ones of "sizes".
     """
 
     text: str
-    carries: int
-    fixed: tuple[bool, ...]
+    kinds: tuple[str, ...]
 
 
 def nest_text(op: Op, params: dict[str, Any], metas: Sequence[TensorMeta], results: Sequence[TensorMeta]) -> NestText:
@@ -74,34 +75,35 @@ class _Nest:
     ) -> None:
         self.op, self.params, self.metas, self.results = op, params, metas, results
         self.lines = Lines()
-        self.carries = Layout(*params["layout"]).carries if op is scan_op else params["carries"]
+        layout = Layout(*params["layout"]) if op is scan_op else Layout(params["carries"])
+        self.carries = layout.carries
+        changing = changing_carries((params["body"] if op is scan_op else params["loop"])[-1], layout)
+        fixed = [op is scan_op and all(isinstance(e, Exact) for e in m.extents) for m in results[self.carries :]]
+        self.kinds = tuple(["sizes" if c else "carry" for c in changing] + ["fixed" if f else "sizes" for f in fixed])
 
     def write(self) -> NestText:
-        lines, first = self.lines, 1
+        lines = self.lines
         for k, meta in enumerate(self.metas):
-            self._read(f"a{k}", first + k, meta, dims=True)
+            self._read(f"a{k}", 1 + k, meta, dims=True)
         operands = [_passed(f"a{k}", meta) for k, meta in enumerate(self.metas)]
         operands = [x if x.dims else lines.scalar(x.dtype, x.at(())) for x in operands]
-        first += len(self.metas)
-        carries = []
-        for k, meta in enumerate(self.metas[: self.carries]):
-            self._read(f"o{k}", first + k, meta, dims=False)
-            carries.append(_passed(f"o{k}", meta, f"a{k}"))
-        first += self.carries
-        added = self.results[self.carries :]
-        fixed = tuple([self.op is scan_op and all(isinstance(e, Exact) for e in m.extents) for m in added])
-        stacks: list[Array | None] = []
-        for k, (meta, is_fixed) in enumerate(zip(added, fixed, strict=True)):
-            if is_fixed:
-                self._read(f"s{k}", first, meta, dims=True)
-                stacks.append(_passed(f"s{k}", meta))
-                first += 1
-            else:
-                stacks.append(None)
-        loop = _Loop(_Body(lines, None), self.op, self.params, operands, owned={*range(self.carries)})
-        ends = loop.write([*carries, *operands[self.carries :]], stacks)
-        self._write_ends(ends, carries, fixed)
-        return NestText(self._function(), self.carries, fixed)
+        memory = self._memory()
+        own = {k for k, kind in enumerate(self.kinds) if kind == "carry"}
+        loop = _Loop(_Body(lines, None), self.op, self.params, operands, own)
+        begins = [memory.get(k, x) if k in own else x for k, x in enumerate(operands)]
+        ends = loop.write(begins, [memory.get(k) for k in range(self.carries, len(self.kinds))])
+        self._write_ends(ends, memory)
+        return NestText(self._function(), self.kinds)
+
+    def _memory(self) -> dict[int, Array]:
+        """Return the results whose memory is passed."""
+        memory: dict[int, Array] = {}
+        for k, (kind, meta) in enumerate(zip(self.kinds, self.results, strict=True)):
+            if kind != "sizes":
+                local, sized = (f"o{k}", f"a{k}") if kind == "carry" else (f"s{k}", "")
+                self._read(local, 1 + len(self.metas) + len(memory), meta, dims=not sized)
+                memory[k] = _passed(local, meta, sized)
+        return memory
 
     def _read(self, local: str, position: int, meta: TensorMeta, *, dims: bool) -> None:
         """Write the lines that read an array of the tuple."""
@@ -112,21 +114,32 @@ class _Nest:
         if dims:
             add(*[f"const int64_t {local}_n{axis} = {local}_->dims[{axis}];" for axis in range(meta.rank)])
 
-    def _write_ends(self, ends: Sequence[Array], carries: Sequence[Array], fixed: Sequence[bool]) -> None:
-        """Write the last carries to the memory of results, and hand over rows."""
-        add = self.lines.add
-        for k, (end, carry) in enumerate(zip(ends, carries, strict=False)):
-            if not carry.dims:
-                add(f"*o{k} = {end.at(())};")
-            elif end.buffer is not carry.buffer:
-                self.lines.filled(carry, end)
+    def _write_ends(self, ends: Sequence[Array], memory: Mapping[int, Array]) -> None:
+        """Write the last carries to the memory of results, and hand over what has sizes of its own."""
         position = 0
-        for end, is_fixed in zip(ends[self.carries :], fixed, strict=True):
-            if not is_fixed:
-                assert end.buffer is not None
-                rows = self.lines.rows[end.buffer]
-                add(f"results[{position}] = {rows};", f"memset(&{rows}, 0, sizeof {rows});")
+        for k, (end, kind) in enumerate(zip(ends, self.kinds, strict=True)):
+            if kind == "sizes":
+                self._hand_over(end, f"results[{position}]")
                 position += 1
+            elif kind == "carry" and not end.dims:
+                self.lines.add(f"*o{k} = {end.at(())};")
+            elif kind == "carry" and end.buffer is not memory[k].buffer:
+                self.lines.filled(memory[k], end)
+
+    def _hand_over(self, end: Array, result: str) -> None:
+        """Write the lines that give away an array and its sizes."""
+        lines = self.lines
+        if len(end.dims) > MOST_AXES:
+            raise NotExpressible(f"results of more than {MOST_AXES} axes, whose sizes a run decides")
+        assert end.buffer is not None
+        if end.buffer in lines.rows:
+            rows = lines.rows[end.buffer]
+        else:
+            rows = lines.grown()
+            size = f"{product(end.dims)} * (int64_t)sizeof({end.kind})"
+            lines.add(f"if (!as_grow(&{rows}, 0, {size})) AS_FAIL", f"memcpy({rows}.data, {end.buffer.name}, {size});")
+        lines.add(f"{result}.data = {rows}.data;", f"memset(&{rows}, 0, sizeof {rows});")
+        lines.add(*[f"{result}.dims[{axis}] = {n};" for axis, n in enumerate(end.dims)])
 
     def _function(self) -> str:
         lines = self.lines
@@ -134,9 +147,9 @@ class _Nest:
         if len(body) > LONGEST:
             raise NotExpressible("a nest with a text too long for a compiler")
         top = "".join([f"    {line}\n" for line in lines.top])
-        freed = "".join([f" free({rows}.data);" for rows in lines.rows.values()])
+        freed = "".join([f" free({rows}.data);" for rows in lines.freed])
         return (
-            "int64_t @name@(const char *arrays, as_rows *results, int (*poll)(void))\n{\n"
+            "int64_t @name@(const char *arrays, as_result *results, int (*poll)(void))\n{\n"
             "    int64_t status = 0, declined = 0, ticks = 0;\n    as_block *arena = 0;\n"
             f"{top}    feclearexcept(FE_ALL_EXCEPT);\n    {{\n{body}\n    status = declined ? 1 : as_flags();\n    }}\n"
             f"done:\n    as_free(arena);{freed}\n    return status;\n}}\n"
@@ -420,21 +433,21 @@ class _Loop:
         self.operands = operands
         if params["slots"]:
             raise NotExpressible("a loop with checkpoint slots")
-        if varying_variables(self.body, Layout(self.layout.carries)):
-            raise NotExpressible("carries that change size")
+        layout = Layout(self.layout.carries)
+        self.changing = {k for k, changes in enumerate(changing_carries(self.body, layout)) if changes}
+        self.varying = varying_variables(self.body, self.layout)
+        self.locals: dict[Any, str] = {}  # of sizes of carries that trips change
+        self.owned -= self.changing
         self.sizes = Sizes(self._variable)
 
     def _variable(self, leaf: Any) -> str:
         """Return the text of a size that is the same in all trips."""
         for source in self.body.dims:
             axis = as_atom(source.size)
-            if source.variable is leaf and isinstance(axis, InputAxis) and axis.operand not in self._pieces():
+            if source.variable is leaf and leaf not in self.varying and isinstance(axis, InputAxis):
                 is_element = self.layout.stacks.start <= axis.operand < self.layout.stacks.stop
                 return self.operands[axis.operand].dims[axis.axis + is_element]
         raise NotExpressible(f"results of the size {leaf} in each iteration")
-
-    def _pieces(self) -> range:
-        return range(self.layout.stacks.stop, self.layout.own)
 
     def write(self, operands: Sequence[Array], stacks: Sequence[Array | None] = ()) -> list[Array]:
         """Write the loop over these operands, and return its results; `stacks` is memory of results that is passed."""
@@ -458,6 +471,10 @@ class _Loop:
         count = len(self.body.outputs) - self.layout.carries
         return count + (not self.is_scan and count > 0)
 
+    def _is_joined(self, k: int) -> bool:
+        """Return whether trips add pieces of several rows to a column."""
+        return k >= self._added() - self.params["joined"]
+
     def _carry(self, k: int, x: Array) -> Array:
         """Write the local of a carry, before the first trip."""
         lines, local = self.lines, self.lines.name("c")
@@ -467,7 +484,16 @@ class _Loop:
         memory = x if k in self.owned else lines.copied(_again(x))
         assert memory.buffer is not None
         lines.add(f"{x.kind} *{local} = {memory.buffer.name};")
-        return whole(x.dtype, x.dims, Buffer(local, True))
+        for variable, n in zip(self._variables(k), x.dims, strict=True):
+            if variable in self.varying and variable not in self.locals:
+                self.locals[variable] = lines.name("w")
+                lines.add(f"int64_t {self.locals[variable]} = {n};")
+        dims = [self.locals.get(v, n) for v, n in zip(self._variables(k), x.dims, strict=True)]
+        return whole(x.dtype, tuple(dims), Buffer(local, True))
+
+    def _variables(self, k: int) -> list[Any]:
+        """Return for each axis of an input of the body the variable that is its size, None where it is none."""
+        return [as_atom(e.size) if isinstance(e, Exact) else None for e in self.body.inputs[k].meta.extents]
 
     def _column(self, k: int, stack: Array | None) -> Array | str:
         """Return the memory of what trips add, or the local of rows whose number the run decides."""
@@ -475,14 +501,11 @@ class _Loop:
         if stack is not None:
             return stack
         meta = self._added_meta(k)
-        if self.is_scan and k < self._added() - self.params["joined"]:
+        if self.is_scan and not self._is_joined(k):
             rows = tuple([lines.size(self.sizes.text(e.size)) for e in meta.extents if isinstance(e, Exact)])
             length = self.operands[self.layout.stacks.start].dims[0]
             return lines.allocated(meta.dtype, (length, *rows))
-        if self.reverse:
-            raise NotExpressible("results of several sizes of a loop from the last iteration on")
-        local = lines.name("g")
-        lines.top.append(f"as_rows {local} = {{0}};")
+        local = lines.grown()
         lines.add(f"{local}.count = {local}.bytes = 0;")
         return local
 
@@ -510,8 +533,8 @@ class _Loop:
         added = results[self.layout.carries :]
         if not self.is_scan and added:
             added = [scalar(BOOL, "1"), *added]
-        for column, y in zip(columns, added, strict=True):
-            self._add(column, y)
+        for k, (column, y) in enumerate(zip(columns, added, strict=True)):
+            self._add(k, column, y)
         return self._advance(carries, results[: self.layout.carries])
 
     def _element(self, x: Array) -> Array:
@@ -533,15 +556,16 @@ class _Loop:
         lines.add(f"if ({length} < 0 || {begin} < 0 || {begin} + {length} > {x.dims[0]}) AS_FAIL")
         return derived(x, (length, *x.dims[1:]), lambda i: x.at([f"{begin} + {i[0]}", *i[1:]]))
 
-    def _add(self, column: Array | str, y: Array) -> None:
+    def _add(self, k: int, column: Array | str, y: Array) -> None:
         """Write the result of a trip where it belongs."""
         lines = self.lines
         if isinstance(column, Array):
             lines.filled(Array(y.dtype, y.dims, lambda i: column.at([self.trip, *i])), y)
             return
-        rows = "1" if not self.is_scan else y.dims[0]
+        rows = y.dims[0] if self._is_joined(k) else "1"
         local = lines.name("p")
-        lines.add(f"{y.kind} *{local} = as_grow(&{column}, {rows}, {product(y.dims)} * (int64_t)sizeof({y.kind}));")
+        grow = "as_grow_down" if self.reverse else "as_grow"
+        lines.add(f"{y.kind} *{local} = {grow}(&{column}, {rows}, {product(y.dims)} * (int64_t)sizeof({y.kind}));")
         lines.add(f"if (!{local}) AS_FAIL")
         if y.dims:
             lines.filled(whole(y.dtype, y.dims, Buffer(local, True)), y)
@@ -554,16 +578,32 @@ class _Loop:
         for k, (carry, y) in enumerate(zip(carries, results, strict=True)):
             local = carry.at(()) if not carry.dims else ""
             if carry.dims and y.buffer is not carry.buffer:
-                nexts[k] = lines.name("q")
-                lines.filled(whole(carry.dtype, carry.dims, Buffer(nexts[k], True)), y)
-                pointer = carry.buffer.name  # type: ignore[union-attr]
-                moves.append(f"{{ {carry.kind} *z = {pointer}; {pointer} = {nexts[k]}; {nexts[k]} = z; }}")
+                moves += self._replaced(k, carry, y, nexts)
             elif not carry.dims and (text := y.at(())) != local:
                 value = lines.name("v")
                 lines.add(f"const {carry.kind} {value} = {text};")
                 moves.append(f"{local} = {value};")
+        after = {v: n for k in self.changing for v, n in zip(self._variables(k), results[k].dims)}
+        for variable, local in self.locals.items():
+            if after[variable] != local:
+                value = lines.name("n")
+                lines.add(f"const int64_t {value} = {after[variable]};")
+                moves.append(f"{local} = {value};")
         lines.add(*moves)
         return nexts
+
+    def _replaced(self, k: int, carry: Array, y: Array, nexts: dict[int, str]) -> list[str]:
+        """Write a carry that a trip makes anew to its other memory; return the lines that let both change places."""
+        lines, pointer = self.lines, carry.buffer.name  # type: ignore[union-attr]
+        if k not in self.changing:
+            nexts[k] = lines.name("q")
+            lines.filled(whole(carry.dtype, carry.dims, Buffer(nexts[k], True)), y)
+            return [f"{{ {carry.kind} *z = {pointer}; {pointer} = {nexts[k]}; {nexts[k]} = z; }}"]
+        one, other, local = lines.grown(), lines.grown(), lines.name("q")
+        size = f"{product(y.dims)} * (int64_t)sizeof({carry.kind})"
+        lines.add(f"{one}.bytes = 0;", f"{carry.kind} *{local} = as_grow(&{one}, 0, {size});", f"if (!{local}) AS_FAIL")
+        lines.filled(whole(carry.dtype, y.dims, Buffer(local, True)), y)
+        return [f"{pointer} = {local};", f"{{ as_rows z = {one}; {one} = {other}; {other} = z; }}"]
 
     def _write_loop(
         self, operands: Sequence[Array], carries: Sequence[Array], trip: list[str], allocates: bool
@@ -614,7 +654,7 @@ class _Loop:
         lines, ends = self.lines, []
         for k, (x, carry) in enumerate(zip(operands, carries, strict=False)):
             if not carry.dims or k not in self.owned:
-                ends.append(carry)
+                ends.append(carry)  # one that changes size may be in memory that the next run of the loop writes to
                 continue
             assert x.buffer is not None and carry.buffer is not None
             mine, own = carry.buffer.name, x.buffer.name
@@ -628,8 +668,10 @@ class _Loop:
         if isinstance(column, Array):
             return column
         lines, meta = self.lines, self._added_meta(k)
-        rest = meta.extents[1:] if self.is_scan else meta.extents
+        rest = meta.extents[1:] if self._is_joined(k) else meta.extents
         count = lines.name("n")
+        if self.reverse:
+            lines.add(f"as_grown_down(&{column});")
         lines.add(f"const int64_t {count} = {column}.count;")
         dims = [count]
         dims += [lines.size(self.sizes.text(e.size)) for e in rest if isinstance(e, Exact)]

@@ -92,6 +92,7 @@ class Lines:
         self.lines: list[str] = []
         self.top: list[str] = []  # declarations at the beginning of the function
         self.rows: dict[Buffer, str] = {}  # locals of rows whose number a run decides, which have memory of their own
+        self.freed: list[str] = []  # locals of all memory that is freed at the end of the function
         self.numbers = itertools.count()
         self.known: dict[str, str] = {}  # locals of sizes in this block, by their texts
         self.allocates = False  # since the loop that is written began
@@ -113,6 +114,13 @@ class Lines:
         """Return the lines that were collected, and go on after the ones before."""
         collected, (self.lines, self.known) = self.lines, before
         return collected
+
+    def grown(self) -> str:
+        """Return a local of memory that grows, which lasts until the end of the function."""
+        local = self.name("g")
+        self.top.append(f"as_rows {local} = {{0}};")
+        self.freed.append(local)
+        return local
 
     def size(self, text: str) -> str:
         """Return a local that holds a size, or the number that it is."""

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from anyshape.backend.native.launch import declines
-from anyshape.backend.native.nest_source import nest_text
+from anyshape.backend.native.nest_source import MOST_AXES, nest_text
 from anyshape.backend.native.statements import NotExpressible
 from anyshape.backend.native.toolchain import Build, BuildError
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -33,15 +33,10 @@ def _header() -> str:
     return (Path(__file__).parent / "nest_header.c").read_text(encoding="utf-8")
 
 
-class _Rows(ctypes.Structure):
-    """Rows whose number a run decided, in memory of C."""
+class _Result(ctypes.Structure):
+    """Result whose sizes a run decided, in memory of C."""
 
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("count", ctypes.c_int64),
-        ("bytes", ctypes.c_int64),
-        ("capacity", ctypes.c_int64),
-    ]
+    _fields_ = [("data", ctypes.c_void_p), ("dims", ctypes.c_int64 * MOST_AXES)]
 
 
 class Nest:
@@ -99,27 +94,30 @@ class Nest:
             self.state = f"NumPy: {reason}"
         self._build = None
 
-    def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any] | None:
-        """Return the results for operands, given the shapes of results that are known; None: NumPy is to serve them."""
-        text, results = self.text, self.results
+    def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[Any, ...]]) -> list[Any] | None:
+        """Return the results for operands, given the sizes of results that are known; None: NumPy is to serve them."""
         arrays = [_in_c_order(x, m.dtype) for x, m in zip(operands, self.metas, strict=True)]
-        carries = [x.copy() for x in arrays[: text.carries]]
-        sized = list(zip(shapes, results[text.carries :], text.fixed, strict=True))
-        fixed = [np.empty(shape, meta.dtype) for shape, meta, is_fixed in sized if is_fixed]
-        rows = (_Rows * max(len(sized) - len(fixed), 1))()
+        columns = list(zip(self.text.kinds, shapes, self.results, strict=True))
+        passed = [
+            arrays[k].copy() if kind == "carry" else np.empty(shape, meta.dtype)
+            for k, (kind, shape, meta) in enumerate(columns)
+            if kind != "sizes"
+        ]
+        sized = (_Result * (len(columns) - len(passed) or 1))()
         function = self.function
         if function is None:
             return None  # another thread has left it to NumPy
-        status = function((np.ndarray, *arrays, *carries, *fixed), rows, _SIGNALS.look)
+        status = function((np.ndarray, *arrays, *passed), sized, _SIGNALS.look)
         if status & _INTERRUPTED:
             _SIGNALS.raise_error()
         if status & _LARGE:
             self.function, self.state = None, "NumPy: its products of matrices are large"
             return None
         if status and declines(status):
-            _free(rows)
+            for one in sized:
+                _LIBC.free(one.data)
             return None
-        return [x if x.ndim else x[()] for x in (*carries, *_in_order(sized, fixed, rows))]
+        return _results(columns, passed, sized)
 
 
 @functools.lru_cache(maxsize=512)
@@ -168,16 +166,14 @@ def _in_c_order(x: Any, dtype: np.dtype) -> np.ndarray:
     return array if array.flags.aligned else array.copy()
 
 
-def _in_order(sized: Sequence[tuple[Any, TensorMeta, bool]], fixed: Sequence[Any], rows: Any) -> list[Any]:
-    """Return what trips added, in the order of the results."""
-    stacks, left = iter(fixed), iter(rows)
-    return [next(stacks) if is_fixed else _taken(next(left), meta, shape) for shape, meta, is_fixed in sized]
-
-
-def _free(rows: Any) -> None:
-    """Free the memory of rows that are not used."""
-    for one in rows:
-        _LIBC.free(one.data)
+def _results(columns: Sequence[Any], passed: Sequence[np.ndarray], sized: Any) -> list[Any] | None:
+    """Return the results of a run in order; None where one has another size than is known, which NumPy refuses."""
+    left, own = iter(sized), iter(passed)
+    results = [_taken(next(left), meta) if kind == "sizes" else next(own) for kind, _, meta in columns]
+    for x, (kind, shape, _) in zip(results, columns, strict=True):
+        if kind == "sizes" and any(known not in (None, n) for n, known in zip(x.shape, shape, strict=True)):
+            return None
+    return [x if x.ndim else x[()] for x in results]
 
 
 class _Memory:
@@ -191,10 +187,10 @@ class _Memory:
         free(self.address)
 
 
-def _taken(rows: Any, meta: TensorMeta, rest: Any) -> np.ndarray:
-    """Return rows as an array, which has their memory from then on."""
-    shape = (rows.count, *rest)
-    if not rows.data or not math.prod(shape):
-        _LIBC.free(rows.data)
+def _taken(result: Any, meta: TensorMeta) -> np.ndarray:
+    """Return a result as an array, which has its memory from then on."""
+    shape = tuple(result.dims[: meta.rank])
+    if not result.data or not math.prod(shape):
+        _LIBC.free(result.data)
         return np.empty(shape, meta.dtype)
-    return np.asarray(_Memory(rows.data, shape, meta.dtype))
+    return np.asarray(_Memory(result.data, shape, meta.dtype))

@@ -124,6 +124,30 @@ def chosen(x):
     return c, d
 
 
+@program
+def grown(x):
+    """Carries that grow and shrink along both axes, and are written to; results of iterations of several sizes."""
+    n, m, s, w = x.shape[0], np.outer(x, x[:1]), 0.0, x[:0]
+    for i in range(n - 1, -1, -1):
+        s = s + np.sum(np.sin(x[i:] * (s + 1)) * x[: n - i])
+        m[i] = m[i] * s + x[0]
+        m = np.concatenate([m[1:] * m[:1], m[:1], m[-1:] * x[i]])
+        m = np.concatenate([m, m[:, :1] + 1], axis=1)
+        w = np.concatenate([x[i:] * w[:1].sum(), w])
+    return m, s, w
+
+
+@program
+def halved(x):
+    """Iterations of a number that sizes decide, each of another size."""
+    v, s, k = x[::-1] * 2, np.sum(x[:1]), 0
+    while v.shape[0] > 1:
+        v[0] = v[0] + s
+        s, k = s + np.sum(np.cos(v) * v[-1]), k + v.shape[0]
+        v = v[: v.shape[0] // 2] * v[-(v.shape[0] // 2) :]
+    return v, s, k
+
+
 def floats(function, x):
     """Return the sum of the results of a function that are floats, each element with a weight of its own."""
     leaves = [y for y in anyshape.tree_leaves(function(x)) if np.result_type(y).kind == "f"]

@@ -77,8 +77,8 @@ def may_gain(plan: Plan) -> bool:
 
 
 def has_loop(plan: Plan) -> bool:
-    """Return whether a step is a loop."""
-    return any(step.op in LOOPS for step in plan.steps)
+    """Return whether a step is a loop, or has one in a body."""
+    return any(step.op in LOOPS or any(map(has_loop, step.bodies)) for step in plan.steps)
 
 
 def largest_arrays(plan: Plan) -> list[Size]:

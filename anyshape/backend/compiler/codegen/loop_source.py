@@ -48,8 +48,7 @@ def _write_choice(writer: Any, step: Step, loop: _Scan | _While) -> None:
     """Write the call of a loop as machine code, and the loop in NumPy for where it is not built, or declines."""
     first_mark, results = len(writer.marks), naming.kernel_results(writer.depth)
     site = writer.bind("nest", writer.nests.site(step, writer.depth))
-    added = range(loop.layout.carries, len(step.outputs))
-    shapes = "".join([f"{loop.shape(i)}, " for i in added])
+    shapes = "".join([f"{loop.shape(i)}, " for i in range(len(step.outputs))])
     writer.lines.append(f"{results} = {site}(({''.join([f'{x}, ' for x in loop.inputs])}), ({shapes}))")
     with writer.collect_apart() as by_numpy:
         loop.write()
@@ -208,10 +207,10 @@ class _Loop:
         return f"{self.writer.bind('dtype', meta.dtype)}, ({''.join(f'{size}, ' for size in sizes)})"
 
     def shape(self, i: int) -> str:
-        """Return the source of the shape of what trips add to result i of the loop, or of a row if a run decides it."""
-        extents = self.step.results[i].extents
-        is_known = self.step.op is scan_op and all(isinstance(e, Exact) for e in extents)
-        sizes = [self.writer.text(e.size) for e in extents[not is_known :] if isinstance(e, Exact)]
+        """Return the source of the shape of a result of the loop, with None for sizes that a run decides."""
+        sizes = [self.writer.text(e.size) if isinstance(e, Exact) else "None" for e in self.step.results[i].extents]
+        if self.step.op is not scan_op and i >= self.layout.carries:
+            sizes[0] = "None"
         return f"({''.join(f'{size}, ' for size in sizes)})"
 
     def write_results(self, first: int, reverse: bool) -> None:
