@@ -7,11 +7,12 @@ it is made; recording a position costs nothing but a reference to the code objec
 """
 
 import ast
+import functools
 import linecache
 import re
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from opcode import opmap
 from types import CodeType
@@ -20,6 +21,8 @@ from typing import Any
 
 class AnyshapeError(Exception):
     """Base of every error that anyshape raises on purpose. It copies and pickles with all its attributes.
+
+    Tools that know a class of error and a text make the error from the text alone: its data are None then.
 
     `trips` are the trips of loops that a run was in, the innermost first: a number from 0, or the range of a block.
     """
@@ -30,6 +33,8 @@ class AnyshapeError(Exception):
     def __init_subclass__(cls) -> None:
         if cls.__module__.startswith("anyshape.errors."):
             cls.__module__ = "anyshape.errors"  # tracebacks name the class where users import it from
+        if "__init__" in vars(cls):
+            cls.__init__ = _from_a_text_too(cls, vars(cls)["__init__"])
 
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), self.args), self.__dict__
@@ -52,6 +57,25 @@ class AnyshapeError(Exception):
             self.trips = trips
             first, *rest = str(self).split("\n")
             self.args = ("\n".join([first + in_trips(trips), *rest]),)
+
+
+def _from_a_text_too(cls: type[AnyshapeError], construct: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor that takes a message instead of the data, where the data are more than one text."""
+    code = construct.__code__  # type: ignore[attr-defined]
+    fields = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    needed = code.co_argcount - 1 - len(construct.__defaults__ or ())  # type: ignore[attr-defined]
+    for field in fields:
+        if not hasattr(cls, field):
+            setattr(cls, field, None)
+
+    @functools.wraps(construct)
+    def from_data_or_text(self: AnyshapeError, *args: Any, **data: Any) -> None:
+        if needed > 1 and len(args) == 1 and not data:
+            super(AnyshapeError, self).__init__(str(args[0]))
+        else:
+            construct(self, *args, **data)
+
+    return from_data_or_text
 
 
 def _rebuild(kind: type[AnyshapeError], args: tuple[Any, ...]) -> AnyshapeError:

@@ -48,14 +48,14 @@ class AxisError(ShapeError, np.exceptions.AxisError):
         problem = f"axis {axis} is out of bounds for array of dimension {ndim}"
         advice = f"name an axis from {-ndim} to {ndim - 1}" if ndim else "leave it out: the array has no axes"
         super().__init__(primitive, problem, (), where, advice)
-        self.args = (str(self),)  # NumPy's class has a message or these fields, in slots; this one has both
+        self.args = (super().__str__(),)  # NumPy's class has a message or these fields, in slots; this one has both
         self.axis, self.ndim = axis, ndim
 
     def __str__(self) -> str:
-        return self.args[0] if self.axis is not None else super().__str__()
+        return str(self.args[0])
 
     def __reduce__(self) -> Any:
-        return type(self), (self.primitive, self.axis, self.ndim, self.where)
+        return type(self), self.args if self.axis is None else (self.primitive, self.axis, self.ndim, self.where)
 
 
 class SizeMismatchError(ShapeError):

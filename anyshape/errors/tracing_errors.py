@@ -217,9 +217,10 @@ class SymbolicIterationError(AnyshapeError, TypeError):
 class UnhashableError(AnyshapeError, TypeError):
     """Raised for a traced array or number as a key of a dict or in a set."""
 
+    instead: str = "use a name or a position as the key, and the array as the value"
+
     def __init__(self, value: str, kind: type, where: object = None) -> None:
         self.value, self.kind, self.where = value, kind, where
-        self.instead = "use a name or a position as the key, and the array as the value"
         if re.search(r" in \{[^:]*$", getattr(where, "expression", "")):
             self.instead = "write the values as a list, as in x in [1, 2]"
         because = f"an array has no hash (unhashable type: '{kind.__module__}.{kind.__name__}')"

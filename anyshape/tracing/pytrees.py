@@ -65,7 +65,7 @@ class Setting:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fields:
-    """Node for an instance of a dataclass, whose children are its fields; in a prefix, settings are leaves."""
+    """Node for an instance of a dataclass or its like, whose children are its fields; in a prefix, settings are leaves."""
 
     value: Any
     is_prefix: bool = False
@@ -90,10 +90,30 @@ _known_wrapper: Callable[[Any], type | None] = functools.lru_cache(maxsize=4096)
 
 
 def is_fields(kind: type) -> bool:
-    """Return True for a dataclass of a user whose instances are what their fields are."""
-    if not dataclasses.is_dataclass(kind) or issubclass(kind, _BUILTIN):
+    """Return True for a dataclass of a user, or an attrs class that optree made a tree.
+
+    An instance is what its fields are. Other classes of attrs and of pydantic are objects until they are registered.
+    """
+    if not (dataclasses.is_dataclass(kind) or hasattr(kind, "__optree_attrs_fields__")) or issubclass(kind, _BUILTIN):
         return False
     return not any(base.__module__.partition(".")[0] == "anyshape" for base in kind.__mro__)
+
+
+_STATIC = {"static": True, "pytree_node": False}  # metadata of fields that belong to the structure; flax's word too
+
+
+@functools.lru_cache(maxsize=4096)
+def _declared_fields(kind: type) -> dict[str, bool] | None:
+    """Return the names of the fields that a class declares, and whether each is static; None for other classes."""
+    models: dict[str, Any] | None = getattr(kind, "__pydantic_fields__", None)
+    if dataclasses.is_dataclass(kind):
+        declared: Iterable[Any] = dataclasses.fields(kind)
+    elif models is not None:
+        return dict.fromkeys(models, False)
+    elif (declared := getattr(kind, "__attrs_attrs__", ())) == ():
+        return None
+    is_static = lambda field: any(field.metadata.get(key) is value for key, value in _STATIC.items())
+    return {field.name: is_static(field) for field in declared}
 
 
 def is_setting(x: Any) -> bool:
@@ -180,10 +200,10 @@ class Layout(tuple[Any, ...]):
 
 
 def flatten_fields(x: Any) -> tuple[list[Any], Layout, tuple[str, ...]]:
-    """Return the parts of an instance of a dataclass, what is left without them, and their names."""
+    """Return the parts of an instance with declared fields, what is left without them, and their names."""
     names = _part_names(x)
-    static = {f.name for f in dataclasses.fields(x) if f.metadata.get("static")}
-    parts = [Setting(getattr(x, n)) if n in static else wrapped(getattr(x, n)) for n in names]
+    static = _declared_fields(type(x)) or {}
+    parts = [Setting(getattr(x, n)) if static.get(n) else wrapped(getattr(x, n)) for n in names]
     return parts, Layout((type(x), names)), names
 
 
@@ -195,8 +215,8 @@ def _flatten_prefix(x) -> tuple[list[Any], Layout, tuple[str, ...]]:
 
 def _part_names(x) -> tuple[str, ...]:
     """Return the names of the fields that are set, and of further attributes, except values of cached properties."""
-    names = [f.name for f in dataclasses.fields(x) if hasattr(x, f.name)]
     kind = type(x)
+    names = [name for name in _declared_fields(kind) or () if hasattr(x, name)]
     for name in getattr(x, "__dict__", ()):
         cached = isinstance(getattr(kind, name, None), functools.cached_property)
         if name not in names and name.isidentifier() and not cached:
@@ -205,8 +225,10 @@ def _part_names(x) -> tuple[str, ...]:
 
 
 def made_of_fields(layout: Layout, values: Iterable[Any]) -> Any:
-    """Return an instance with these parts; `__init__` and `__post_init__` do not run."""
+    """Return an instance with these parts; `__init__`, `__post_init__` and validators do not run."""
     kind, names = layout
+    if hasattr(kind, "__pydantic_fields__") and not dataclasses.is_dataclass(kind):
+        return kind.model_construct(**dict(zip(names, values, strict=True)))
     x = object.__new__(kind)
     for name, value in zip(names, values, strict=True):
         object.__setattr__(x, name, value)
@@ -268,7 +290,8 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
     - `flatten` returns the children of an instance and its other data, which must hash and compare with `==`. They are
       compared as static arguments are: 1 is not 1.0.
     - `unflatten` makes an instance from the other data and the children.
-    - A dataclass needs neither: its fields are the children, except fields with the metadata `static`.
+    - A dataclass, an attrs class and a pydantic model need neither: their fields are the children, except fields with
+      the metadata `static`.
 
     >>> import dataclasses
     >>> import numpy as np
@@ -285,7 +308,7 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
     """
     if not isinstance(cls, type):
         raise ArgumentError("register_pytree_node", "cls", f"is {cls!r:.50}", "give a class")
-    if (flatten is None) != (unflatten is None) or (flatten is None and not dataclasses.is_dataclass(cls)):
+    if (flatten is None) != (unflatten is None) or (flatten is None and _declared_fields(cls) is None):
         advice = "give flatten and unflatten, or make it a dataclass"
         raise ArgumentError(
             "register_pytree_node", cls.__name__, "is not a dataclass and has no flatten and unflatten", advice

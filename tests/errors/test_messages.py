@@ -804,6 +804,16 @@ def test_an_error_copies_and_pickles(error, way):
 
 
 @pytest.mark.parametrize("error", INSTANCES, ids=lambda e: type(e).__name__)
+def test_an_error_is_made_from_its_text(error):
+    """As polars, concurrent.futures and others do, which know a class and a text."""
+    again = type(error)(str(error))
+    assert str(error) in str(again) and isinstance(again, type(error))
+    assert vars(error).keys() - dir(again) == set(), "its data have a value"
+    for way in (copy.copy, lambda e: pickle.loads(pickle.dumps(e))):
+        assert str(way(again)) == str(again)
+
+
+@pytest.mark.parametrize("error", INSTANCES, ids=lambda e: type(e).__name__)
 def test_an_error_says_what_happened_and_what_to_do(error):
     first, *advice = str(error).splitlines()
     assert first and advice and all(line.startswith("  ") for line in advice)
