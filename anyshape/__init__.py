@@ -1,5 +1,6 @@
 """Trace plain NumPy functions once, differentiate them and run them at any shape."""
 
+import sys as _sys
 from typing import Any
 
 from anyshape.support.fork_lock import collection_paused
@@ -48,7 +49,10 @@ def __getattr__(name: str) -> Any:
         return globals().setdefault(name, getattr(_load(_HOMES[name]), name))
     if name in ("cluster", "debug", "numpy", "ops", "optimize", "scipy"):
         return _load(f"anyshape.{name}")
-    raise AttributeError(f"module 'anyshape' has no attribute {name!r}", name=name)
+    missing = AttributeError(f"module 'anyshape' has no attribute {name!r}", name=name, obj=_sys.modules[__name__])
+    if not name.startswith("_") and (advice := _load("anyshape.support.elsewhere").instead_of_name(name)):
+        missing.add_note(f"  {advice}")
+    raise missing
 
 
 def __dir__() -> list[str]:

@@ -5,7 +5,6 @@ NumPy or SciPy itself, unless the row says otherwise. What has no row is NumPy's
 """
 
 import functools
-import re
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from anyshape.graph.ir.tracebacks import shorten_traceback
 from anyshape.numpy.operands.concrete import wrapped
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.numpy.operands.ufuncs import CONCRETE, Ufunc
+from anyshape.support import elsewhere
 from anyshape.support.packages import attributes, load, scipy_special
 from anyshape.support.true_types import has_type
 
@@ -151,41 +151,6 @@ _STANDARD = ("__version__", "__array_api_version__", "__array_namespace_info__")
 _READ_MEMORY = ("frombuffer", "from_dlpack")  # without NumPy's protocol
 COMPOSE_ADVICE: str = "write it with other NumPy functions, or call it outside the traced function"
 _VECTORIZE_ADVICE = "call the function itself, or write anyshape.numpy.vectorize(f)(x)"
-# What to write for names of other libraries: methods of PyTorch, functions of JAX, options of either. First by the name
-# of an attribute of arrays; a function of NumPy of the name needs no row.
-_ATTRIBUTES = {
-    "addmm": "b + x @ y", "amax": "x.max(axis)", "amin": "x.min(axis)", "backward": "anyshape.grad(f)(x)",
-    "bmm": "x @ y", "bool": "x.astype(bool)", "clamp": "np.clip(x, low, high)", "contiguous": "x itself",
-    "cpu": "x itself", "cuda": "x itself", "detach": "anyshape.stop_gradient(x)", "device": "nothing: it is the CPU",
-    "dim": "x.ndim", "double": "x.astype(np.float64)", "expand": "np.broadcast_to(x, shape)",
-    "float": "x.astype(np.float32)", "gather": "np.take_along_axis(x, i, axis)", "grad": "anyshape.grad(f)(x)",
-    "half": "x.astype(np.float16)", "index_select": "np.take(x, i, axis)", "inverse": "np.linalg.inv(x)",
-    "int": "x.astype(np.int32)", "long": "x.astype(np.int64)", "masked_fill": "np.where(mask, value, x)", "mm": "x @ y",
-    "mv": "x @ y", "norm": "np.linalg.norm(x)", "numel": "x.size", "numpy": "x itself", "permute": "x.transpose(axes)",
-    "relu": "np.maximum(x, 0)", "requires_grad": "anyshape.grad(f)(x)", "requires_grad_": "anyshape.grad(f)(x)",
-    "scatter_add_": "x.at[i].add(v)", "sigmoid": "anyshape.scipy.special.expit(x)", "t": "x.T", "to": "x.astype(dtype)",
-    "topk": "anyshape.numpy.top_k(x, k)", "type_as": "x.astype(y.dtype)", "unsqueeze": "np.expand_dims(x, axis)",
-    "values": "x itself", "iloc": "x[i]", "loc": "x[i]", "append": "np.append(x, v)", "extend": "np.append(x, v)",
-    "block_until_ready": "x itself", "addressable_data": "x itself",
-}  # fmt: skip
-# by the name of a function that the module of NumPy is asked for
-_INSTEAD = {
-    "bmm": "np.matmul", "cat": "np.concatenate", "clamp": "np.clip", "erf": "anyshape.scipy.special.erf",
-    "erfc": "anyshape.scipy.special.erfc", "expit": "anyshape.scipy.special.expit",
-    "gamma": "anyshape.scipy.special.gamma", "gammaln": "anyshape.scipy.special.gammaln", "gelu":
-    "x * anyshape.scipy.special.ndtr(x)", "logsumexp": "anyshape.scipy.special.logsumexp",
-    "log_softmax": "anyshape.scipy.special.log_softmax", "mm": "np.matmul", "mv": "np.matmul",
-    "one_hot": "np.eye(k)[i]", "relu": "np.maximum(x, 0)", "scan": "anyshape.scan", "cond": "anyshape.cond",
-    "sigmoid": "anyshape.scipy.special.expit", "silu": "x * anyshape.scipy.special.expit(x)",
-    "softmax": "anyshape.scipy.special.softmax", "softplus": "np.logaddexp(x, 0)", "tensor": "np.array",
-    "topk": "anyshape.numpy.top_k", "unsqueeze": "np.expand_dims", "vmap": "anyshape.vmap", "grad": "anyshape.grad",
-    "jit": "anyshape.jit", "top_k": "anyshape.numpy.top_k",
-}  # fmt: skip
-_OPTIONS = {
-    "dim": "axis", "dims": "axis", "keepdim": "keepdims", "unbiased": "ddof", "correction": "ddof", "other": "",
-    "device": "", "requires_grad": "",
-}  # fmt: skip
-_UNKNOWN_OPTION = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 
 
 def _split(names: str) -> list[tuple[str, str]]:
@@ -415,8 +380,8 @@ def named(name: str) -> Any:
         return _defined("numpy", name)
     if (name.startswith("_") and name not in _STANDARD) or not hasattr(np, name):
         missing = AttributeError(f"module 'anyshape.numpy' has no attribute {name!r}", name=name)
-        if name in _INSTEAD:
-            missing.add_note(f"  write {_INSTEAD[name]}")
+        if name in elsewhere.FUNCTIONS:
+            missing.add_note(f"  write {elsewhere.FUNCTIONS[name]}")
         raise missing
     member = getattr(np, name)
     if not hasattr(member, "_implementation") and name not in _READ_MEMORY:
@@ -498,21 +463,21 @@ def _of_attribute(error: AttributeError) -> str:
     """Return what to write instead of an attribute that an array or the module of NumPy does not have."""
     owner, name = error.obj, str(error.name)
     if has_type(owner, types.ModuleType):
-        is_numpy = owner.__name__ in ("numpy", "anyshape.numpy") and name in _INSTEAD
-        return f"write {_INSTEAD[name]}" if is_numpy else ""
+        is_numpy = owner.__name__ in ("numpy", "anyshape.numpy") and name in elsewhere.FUNCTIONS
+        return f"write {elsewhere.FUNCTIONS[name]}" if is_numpy else ""
     if not isinstance(owner, Traced):
         return ""
-    if name in _ATTRIBUTES:
-        return f"write {_ATTRIBUTES[name]}"
+    if name in elsewhere.ATTRIBUTES:
+        return f"write {elsewhere.ATTRIBUTES[name]}"
     return f"write np.{name}(x)" if _is_of_numpy(name) else ""
 
 
 def _of_option(error: Exception) -> str:
     """Return what to write instead of an option that a function of NumPy does not have."""
-    unknown = _UNKNOWN_OPTION.search(str(error)) if isinstance(error, TypeError) else None
-    if unknown is None or unknown[2] not in _OPTIONS or not _is_of_numpy(unknown[1]):
+    unknown = elsewhere.UNKNOWN_OPTION.search(str(error)) if isinstance(error, TypeError) else None
+    if unknown is None or unknown[2] not in elsewhere.OPTIONS or not _is_of_numpy(unknown[1]):
         return ""
-    name = _OPTIONS[unknown[2]]
+    name = elsewhere.OPTIONS[unknown[2]]
     return f"write {name} in place of {unknown[2]}" if name else "leave it out"
 
 

@@ -65,7 +65,7 @@ class Setting:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fields:
-    """Node for an instance of a dataclass or its like, whose children are its fields; in a prefix, settings are leaves."""
+    """Node for an instance with declared fields, which are its children; in a prefix, settings are leaves."""
 
     value: Any
     is_prefix: bool = False

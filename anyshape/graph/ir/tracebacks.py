@@ -23,6 +23,7 @@ from anyshape.graph.prover.user_stack import (
     is_user_frame,
     module_of,
 )
+from anyshape.support.packages import load
 
 F = TypeVar("F", bound=Callable[..., Any])
 _RAISE = opmap["RAISE_VARARGS"]
@@ -66,15 +67,15 @@ def short_traceback(function: F) -> F:
 
     The result has the globals of the function, by which doctest finds it in its module.
     """
-    shorten, note = shorten_traceback, _note_if_called_at_once
+    shorten, note = shorten_traceback, _note_on_the_call
 
     def shortening(*args, **kwargs):
         try:
             return function(*args, **kwargs)
         except Exception as error:
             shorten(error)
-            if isinstance(error, TypeError) and len(args) > 1:
-                note(error, function.__name__, args)
+            if isinstance(error, TypeError) and (kwargs or len(args) > 1):
+                note(error, function, args)
             raise
 
     result: Any = FunctionType(
@@ -173,11 +174,18 @@ def _note_if_unplanned(error: BaseException, last: TracebackType) -> None:
     error.add_note(_UNPLANNED)
 
 
-def _note_if_called_at_once(error: TypeError, name: str, args: tuple[Any, ...]) -> None:
-    """Tell how to call a transform that got the arguments of the function along with the function."""
-    is_at_once = name in _OF_FUNCTIONS and callable(args[0]) and str(error).startswith(f"{name}() takes ")
-    if is_at_once and not getattr(error, "__notes__", None):
+def _note_on_the_call(error: TypeError, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """Tell how to call a transform that got the arguments of the function along with it, or an option it lacks."""
+    name, text = function.__name__, str(error)
+    if getattr(error, "__notes__", None) or not text.startswith(f"{name}() "):
+        return
+    if name in _OF_FUNCTIONS and args and callable(args[0]) and text.startswith(f"{name}() takes "):
         error.add_note(f"  write {name}(f)(...): it returns a function, and that one takes the arguments")
+    elif (unknown := (elsewhere := load("anyshape.support.elsewhere")).UNKNOWN_OPTION.fullmatch(text)) is not None:
+        code: Any = function.__code__  # type: ignore[attr-defined]
+        options = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        if advice := elsewhere.instead_of_keyword(unknown[2], options):
+            error.add_note(f"  {advice}")
 
 
 _SHORTENING = short_traceback(shorten_traceback).__code__

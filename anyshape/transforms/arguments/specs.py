@@ -123,6 +123,9 @@ def trace_specs(
     walk = Walk(function)
     if isinstance(function, Jitted) and function.options.static:
         function, args, kwargs, parameters = function.options.static.closed_over(function, args, kwargs, parameters)
+    elif args and all(isinstance(x, str) for x in (*args, *kwargs.values())):  # settings alone would need no trace
+        args = tuple(map(named_dims.ShapeDtypeStruct, args))
+        kwargs = {name: named_dims.ShapeDtypeStruct(x) for name, x in kwargs.items()}
     kwargs = pytrees.in_order(kwargs, order)
 
     def read() -> tuple[Trace, Scope]:
@@ -172,6 +175,7 @@ def trace(function: Callable[..., Any]) -> Callable[..., traced_program.Program]
     The program holds for every size. A decision that depends on sizes raises InconclusiveDimensionError.
 
     - A size for an argument, such as Dim("k"), stands for an integer of that value.
+    - Where all arguments are texts, each is the specification of an array of float64: `trace(f)("n, d", "d, 3")`.
     - Static arguments of a jitted function are passed as they are and built in; the program does not take them.
 
     >>> import numpy as np

@@ -1,0 +1,119 @@
+"""What to write for names of other libraries: methods, functions, modules and options.
+
+Errors of Python say what is missing. A note below them says what to write.
+"""
+
+import re
+
+import numpy as np
+
+from anyshape.support.packages import load
+
+# by the name of an attribute of arrays; a function of NumPy of the name needs no row
+ATTRIBUTES = {
+    "addmm": "b + x @ y", "amax": "x.max(axis)", "amin": "x.min(axis)", "backward": "anyshape.grad(f)(x)",
+    "bmm": "x @ y", "bool": "x.astype(bool)", "clamp": "np.clip(x, low, high)", "contiguous": "x itself",
+    "cpu": "x itself", "cuda": "x itself", "detach": "anyshape.stop_gradient(x)", "device": "nothing: it is the CPU",
+    "dim": "x.ndim", "double": "x.astype(np.float64)", "expand": "np.broadcast_to(x, shape)",
+    "float": "x.astype(np.float32)", "gather": "np.take_along_axis(x, i, axis)", "grad": "anyshape.grad(f)(x)",
+    "half": "x.astype(np.float16)", "index_select": "np.take(x, i, axis)", "inverse": "np.linalg.inv(x)",
+    "int": "x.astype(np.int32)", "long": "x.astype(np.int64)", "masked_fill": "np.where(mask, value, x)", "mm": "x @ y",
+    "mv": "x @ y", "norm": "np.linalg.norm(x)", "numel": "x.size", "numpy": "x itself", "permute": "x.transpose(axes)",
+    "relu": "np.maximum(x, 0)", "requires_grad": "anyshape.grad(f)(x)", "requires_grad_": "anyshape.grad(f)(x)",
+    "scatter_add_": "x.at[i].add(v)", "sigmoid": "anyshape.scipy.special.expit(x)", "t": "x.T", "to": "x.astype(dtype)",
+    "topk": "anyshape.numpy.top_k(x, k)", "type_as": "x.astype(y.dtype)", "unsqueeze": "np.expand_dims(x, axis)",
+    "values": "x itself", "iloc": "x[i]", "loc": "x[i]", "append": "np.append(x, v)", "extend": "np.append(x, v)",
+    "block_until_ready": "x itself", "addressable_data": "x itself",
+}  # fmt: skip
+# by the name of a function that the module of NumPy is asked for
+FUNCTIONS = {
+    "bmm": "np.matmul", "cat": "np.concatenate", "clamp": "np.clip", "erf": "anyshape.scipy.special.erf",
+    "erfc": "anyshape.scipy.special.erfc", "expit": "anyshape.scipy.special.expit",
+    "gamma": "anyshape.scipy.special.gamma", "gammaln": "anyshape.scipy.special.gammaln", "gelu":
+    "x * anyshape.scipy.special.ndtr(x)", "logsumexp": "anyshape.scipy.special.logsumexp",
+    "log_softmax": "anyshape.scipy.special.log_softmax", "mm": "np.matmul", "mv": "np.matmul",
+    "one_hot": "np.eye(k)[i]", "relu": "np.maximum(x, 0)", "scan": "anyshape.scan", "cond": "anyshape.cond",
+    "sigmoid": "anyshape.scipy.special.expit", "silu": "x * anyshape.scipy.special.expit(x)",
+    "softmax": "anyshape.scipy.special.softmax", "softplus": "np.logaddexp(x, 0)", "tensor": "np.array",
+    "topk": "anyshape.numpy.top_k", "unsqueeze": "np.expand_dims", "vmap": "anyshape.vmap", "grad": "anyshape.grad",
+    "jit": "anyshape.jit", "top_k": "anyshape.numpy.top_k",
+}  # fmt: skip
+OPTIONS = {
+    "dim": "axis", "dims": "axis", "keepdim": "keepdims", "unbiased": "ddof", "correction": "ddof", "other": "",
+    "device": "", "requires_grad": "",
+}  # fmt: skip
+UNKNOWN_OPTION = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+# What to write, by names that anyshape or its module optimize is asked for.
+NAMES = {
+    name: row
+    for row, names in {
+        "numpy.array(x): arrays are NumPy's":
+            "Tensor tensor Variable Parameter as_tensor from_numpy device_put device_get",
+        "layers as functions of arrays, as the examples do": "nn linen layers Module Linear flax keras",
+        "numpy.random.default_rng(seed), and pass the generator as an argument": "PRNGKey key seed manual_seed",
+        "f(x): a call records nothing, and anyshape.grad(f)(x) differentiates":
+            "no_grad no_gradient enable_grad set_grad_enabled inference_mode",
+        "anyshape.jit(f): one program takes arrays of every size": "compile function njit script tf_function",
+        "anyshape.cluster.map_chunks": "pmap shard_map sharding distributed",
+        "anyshape.grad(f)(x)":
+            "GradientTape backward requires_grad deriv grad_named gradient derivative",
+        "anyshape.tree_map and anyshape.tree_leaves": "tree tree_util tree_flatten",
+        "anyshape.optimize": "optim optimizers optax",
+        "anyshape.custom_vjp(f)": "custom_gradient Function primitive defvjp",
+        "anyshape.pure_callback or anyshape.debug.callback": "experimental io_callback host_callback",
+        "optax.{name}(...), whose init and update take trees of NumPy's arrays":
+            "rmsprop lion adagrad adadelta adamax nadam radam adabelief lamb lars",
+        "anyshape.numpy.random, or numpy.random.default_rng(seed) as an argument": "random",
+        "anyshape.scan, while_loop, fori_loop, cond, switch or map": "lax",
+        "anyshape.grad, jvp, vjp, vmap or hessian": "func",
+        "anyshape.grad(lambda x: np.sum(f(x)))": "elementwise_grad",
+        "anyshape.vjp": "make_vjp value_and_jacrev",
+        "anyshape.jvp": "make_jvp",
+        "anyshape.hvp": "hessian_vector_product",
+        "anyshape.jvp(f, (z,), (1.0,))": "holomorphic_grad",
+        "f itself: a function without jit runs in NumPy": "disable_jit named_call",
+        "anyshape.trace(f), which prints it": "make_jaxpr",
+        "x itself: a call returns when its result is there": "block_until_ready",
+        "range": "prange",
+        "anyshape.vmap(f)": "vectorize",
+        "anyshape.checkpoint(f)": "remat",
+        "anyshape.ravel_pytree": "ravel flatten flatten_util",
+        "anyshape.optimize.sgd(rate, momentum=0.9)": "momentum",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+# by an option of a transform
+KEYWORDS = {
+    **dict.fromkeys(("argnum", "wrt", "argnames", "x_argnum"), "argnums, positions of arguments, in place of {name}"),
+    "in_dims": "in_axes in place of {name}", "out_dims": "out_axes in place of {name}",
+    "abstracted_axes": "dynamic_shapes in place of {name}", "excluded": "in_axes=None for these arguments",
+    "holomorphic": "anyshape.jvp(f, (z,), (1.0,)) for the derivative of a holomorphic function",
+    "allow_int": "x.astype(float) for an argument of ints",
+}  # fmt: skip
+_LEFT_OUT = {
+    **dict.fromkeys(("dynamic", "fullgraph"), "every program takes all sizes"),
+    **dict.fromkeys(("donate_argnums", "donate_argnames"), "memory is used again where nothing reads it"),
+    **dict.fromkeys(("create_graph", "retain_graph", "persistent"), "gradients nest as they are"),
+    **dict.fromkeys(("device", "backend"), "it is the CPU"),
+    **dict.fromkeys(("nopython", "parallel", "fastmath", "cache", "nogil", "mode", "inline"), "compile= chooses"),
+    **dict.fromkeys(("axis_name", "spmd_axis_name", "reduce_axes"), "reduce the results of vmap outside of it"),
+    "keep_unused": "unused arguments may change freely", "allow_unused": "they have a gradient of zeros",
+    "randomness": "each example has the draws of its generator",
+    **dict.fromkeys(("chunk_size", "batch_size"), "anyshape.map computes one by one"),
+}  # fmt: skip
+
+
+def instead_of_name(name: str) -> str:
+    """Return what to write instead of a name that anyshape does not have, "" where nothing is known of it."""
+    row = NAMES.get(name) or FUNCTIONS.get(name) or (f"numpy.{name}" if hasattr(np, name) else "")
+    return f"write {row.format(name=name)}" if row else ""
+
+
+def instead_of_keyword(name: str, parameters: tuple[str, ...]) -> str:
+    """Return what to write instead of an option that a transform with these parameters does not have."""
+    if name in _LEFT_OUT:
+        return f"leave {name} out: {_LEFT_OUT[name]}"
+    if name in KEYWORDS:
+        return f"write {KEYWORDS[name].format(name=name)}"
+    alike = load("difflib").get_close_matches(name, parameters, 1)
+    return f"write {alike[0]} in place of {name}" if alike else ""
