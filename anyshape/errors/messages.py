@@ -34,7 +34,7 @@ class AnyshapeError(Exception):
         if cls.__module__.startswith("anyshape.errors."):
             cls.__module__ = "anyshape.errors"  # tracebacks name the class where users import it from
         if "__init__" in vars(cls):
-            cls.__init__ = _from_a_text_too(cls, vars(cls)["__init__"])
+            setattr(cls, "__init__", _from_a_text_too(cls, vars(cls)["__init__"]))  # noqa: B010
 
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), self.args), self.__dict__
@@ -61,9 +61,9 @@ class AnyshapeError(Exception):
 
 def _from_a_text_too(cls: type[AnyshapeError], construct: Callable[..., None]) -> Callable[..., None]:
     """Return a constructor that takes a message instead of the data, where the data are more than one text."""
-    code = construct.__code__  # type: ignore[attr-defined]
+    code = construct.__code__
     fields = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-    needed = code.co_argcount - 1 - len(construct.__defaults__ or ())  # type: ignore[attr-defined]
+    needed = code.co_argcount - 1 - len(construct.__defaults__ or ())
     for field in fields:
         if not hasattr(cls, field):
             setattr(cls, field, None)

@@ -254,7 +254,10 @@ class ScopeMismatchError(AnyshapeError, ValueError):
     def __init__(self, sizes: Sequence[str], origins: Sequence[object], where: object = None) -> None:
         self.sizes, self.origins, self.where = tuple(sizes), tuple(origins), where
         problem = f"cannot mix sizes of different scopes{messages.at(where)}: {messages.scope_origins(sizes, origins)}"
-        super().__init__(f"{problem}\n  make them in one symbolic_shape, or pass the same scope= to each")
+        advice = "make them in one symbolic_shape, or pass the same scope= to each"
+        if len({*map(str, origins)}) == 1 and None not in origins:
+            advice = "each call makes a scope: make them by one call, as in symbolic_shape('n, m'), or pass scope="
+        super().__init__(f"{problem}\n  {advice}")
 
 
 class SizeLimitError(AnyshapeError, OverflowError):

@@ -473,7 +473,9 @@ def _of_attribute(error: AttributeError) -> str:
 
 
 def _of_option(error: Exception) -> str:
-    """Return what to write instead of an option that a function of NumPy does not have."""
+    """Return what to write instead of an option that a function of NumPy does not have, or of a number's length."""
+    if str(error) == "object of type 'Array' has no len()":
+        return "write np.size(x), which is 1 for a number"
     unknown = elsewhere.UNKNOWN_OPTION.search(str(error)) if isinstance(error, TypeError) else None
     if unknown is None or unknown[2] not in elsewhere.OPTIONS or not _is_of_numpy(unknown[1]):
         return ""

@@ -7,6 +7,7 @@ go with them.
 from typing import Any
 
 from anyshape.scipy import optimize
+from anyshape.support import elsewhere
 from anyshape.support.packages import gradient_transformations
 
 _OWN = [
@@ -20,7 +21,14 @@ __all__ = [*_OWN, *optimize.__all__]
 
 def __getattr__(name: str) -> Any:
     """Return one of the functions for training loops, or what a name of `anyshape.scipy.optimize` stands for."""
-    return getattr(gradient_transformations if name in _OWN else optimize, name)
+    if name in _OWN:
+        return getattr(gradient_transformations, name)
+    if hasattr(optimize, name):
+        return getattr(optimize, name)
+    missing = AttributeError(f"module 'anyshape.optimize' has no attribute {name!r}", name=name)
+    if advice := elsewhere.instead_of_name(name):
+        missing.add_note(f"  {advice}")
+    raise missing
 
 
 def __dir__() -> list[str]:

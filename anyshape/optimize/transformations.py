@@ -62,6 +62,13 @@ def _with(name: str, function: Callable[..., Any], grads, other):
     return map_trees("update", (name,), "give gradients of the parameters that `init` took", function, grads, other)
 
 
+def _check_state(state: Any, kind: type, length: int) -> None:
+    """Raise ArgumentError for what `init` did not make, such as gradients in its place."""
+    if not issubclass(type(state), kind) or len(state) != length:
+        advice = "call update(grads, state, params), with the state that `init` or the last update returned"
+        raise ArgumentError("update", "state", f"is of type {type(state).__name__}", advice)
+
+
 def chain(*transformations: GradientTransformation) -> GradientTransformation:
     """Return the transformation that applies several, one after the other.
 
@@ -75,6 +82,7 @@ def chain(*transformations: GradientTransformation) -> GradientTransformation:
         return tuple([t.init(params) for t in transformations])
 
     def update(grads, state, params=None, **values) -> tuple[Any, Any]:
+        _check_state(state, tuple, len(transformations))
         states = []
         for t, own in zip(transformations, state, strict=True):
             grads, own = t.update(grads, own, params, **values)
@@ -210,6 +218,7 @@ def scale_by_adam(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Grad
         return AdamState(np.int64(0), _zeros(params), _zeros(tree_map(np.real, params)))
 
     def update(grads, state: AdamState, params=None, **values) -> tuple[Any, AdamState]:
+        _check_state(state, AdamState, 3)
         count = state.count + 1
         mean = _with("the state", lambda g, m: b1 * m + (1 - b1) * g, grads, state.mean)
         square = _with("the state", lambda g, v: b2 * v + (1 - b2) * np.absolute(g) ** 2, grads, state.square)

@@ -99,11 +99,16 @@ def is_fields(kind: type) -> bool:
     return not any(base.__module__.partition(".")[0] == "anyshape" for base in kind.__mro__)
 
 
+def may_be_registered(kind: type) -> bool:
+    """Return whether `register_pytree_node` takes the class as it is, and it is not a tree by itself."""
+    return _declared_fields(kind) is not None and not is_fields(kind)
+
+
 _STATIC = {"static": True, "pytree_node": False}  # metadata of fields that belong to the structure; flax's word too
 
 
 @functools.lru_cache(maxsize=4096)
-def _declared_fields(kind: type) -> dict[str, bool] | None:
+def _declared_fields(kind: Any) -> dict[str, bool] | None:
     """Return the names of the fields that a class declares, and whether each is static; None for other classes."""
     models: dict[str, Any] | None = getattr(kind, "__pydantic_fields__", None)
     if dataclasses.is_dataclass(kind):
@@ -202,7 +207,7 @@ class Layout(tuple[Any, ...]):
 def flatten_fields(x: Any) -> tuple[list[Any], Layout, tuple[str, ...]]:
     """Return the parts of an instance with declared fields, what is left without them, and their names."""
     names = _part_names(x)
-    static = _declared_fields(type(x)) or {}
+    static = _declared_fields(x.__class__) or {}
     parts = [Setting(getattr(x, n)) if static.get(n) else wrapped(getattr(x, n)) for n in names]
     return parts, Layout((type(x), names)), names
 
@@ -215,7 +220,7 @@ def _flatten_prefix(x) -> tuple[list[Any], Layout, tuple[str, ...]]:
 
 def _part_names(x) -> tuple[str, ...]:
     """Return the names of the fields that are set, and of further attributes, except values of cached properties."""
-    kind = type(x)
+    kind: Any = type(x)
     names = [name for name in _declared_fields(kind) or () if hasattr(x, name)]
     for name in getattr(x, "__dict__", ()):
         cached = isinstance(getattr(kind, name, None), functools.cached_property)

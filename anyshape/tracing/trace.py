@@ -283,6 +283,8 @@ def _advice_for(leaf) -> str:
         return "write def in place of async def"
     if type(leaf).__name__ == "Indexed":
         return "end it with .set(v), .add(v), .get() or the like"
+    if pytrees.may_be_registered(type(leaf)):
+        return f"return arrays, numbers, or trees of them, or register {type(leaf).__name__} by register_pytree_node"
     return "return arrays, numbers, or trees of them"
 
 

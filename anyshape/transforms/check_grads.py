@@ -208,7 +208,12 @@ class _Level:
         point = _Point(args, value, _map(lambda x: uneven(rng, x), args), _map(lambda y: uneven(rng, y), value))
         if self.order == 1:
             self._refuse_fixed(value)
-            yield self._compare("value", "value", point, value, self.value(*_copies(args)), self.tolerance.of_rounding)
+            check = self._compare(
+                "value", "value", point, value, self.value(*_copies(args)), self.tolerance.of_rounding
+            )
+            if not check.ok:
+                self._refuse_draws(point)
+            yield check
             if _all_nan(value):
                 return
         pushed, pulled = self._both(point)
@@ -229,6 +234,15 @@ class _Level:
         if not any(_inexact(as_leaf(y, "the result", self.name)) for y in flatten(value)[0]):
             problem = "has no inexact leaf, so it has no derivative"
             raise ArgumentError("check_grads", f"the result of {self.name}", problem, "return float or complex arrays")
+
+    def _refuse_draws(self, point: _Point) -> None:
+        """Raise ArgumentError for a function that gives another value at each call."""
+        again = self._compare(
+            "value", "value", point, point.value, self.f(*_copies(point.args)), self.tolerance.of_rounding
+        )
+        if not again.ok:
+            advice = "make its generator in the function, as in numpy.random.default_rng(0), so that it draws the same"
+            raise ArgumentError("check_grads", f"the result of {self.name}", "is another one at each call", advice)
 
     def _differences(self, point: _Point):
         """Return central differences of f along the tangents."""

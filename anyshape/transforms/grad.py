@@ -163,7 +163,7 @@ def choose_arguments(name: str, function: Callable[..., Any], argnums: Argnums, 
     for x in leaves:
         if not pytrees.is_array(x):
             object_arguments.require_numbers(x, path_of(x, leaves), name)
-            advice = "leave it out of argnums, or register its class as a tree of arrays"
+            advice = "leave it out of argnums, or register its class by anyshape.register_pytree_node"
             raise ArgumentError(name, path_of(x, leaves), f"is of type {type(x).__name__}, not an array", advice)
     operands = [as_value(x) for x in leaves]
     for x in operands:

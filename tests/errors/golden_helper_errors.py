@@ -228,8 +228,8 @@ def decision_on_an_array():
     jit(lambda x: x if x > 0 else -x)(ones(3))
 
 
-@mistake("""len(x): len needs the value of a traced array, which is not known while tracing at model.py
-  call it outside the traced function, or through anyshape.pure_callback""")
+@mistake("""object of type 'Array' has no len()
+  write np.size(x), which is 1 for a number""")
 def length_of_a_number():
     jit(lambda x: x / len(x))(3.0)
 

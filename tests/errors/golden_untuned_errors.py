@@ -660,7 +660,7 @@ def shape_of_another_rank():
 
 @mistake(
     """grad(<lambda>): p.name is of type object, not an array
-  leave it out of argnums, or register its class as a tree of arrays"""
+  leave it out of argnums, or register its class by anyshape.register_pytree_node"""
 )
 def array_in_place_of_a_dataclass():
     @dataclasses.dataclass

@@ -10,6 +10,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, SettingWarning
 from anyshape.graph.ir.tracebacks import shown
+from anyshape.support.packages import load
 
 MODES = ("now", "auto", "off")  # optimised plans are made at once, when they pay, or never
 DEFAULT_MODE = "auto"
@@ -64,8 +65,12 @@ class Config:
     if not TYPE_CHECKING:  # for type checkers a misspelt setting is an error, as it is here by the slots
 
         def __setattr__(self, name: str, value: Any) -> None:
-            check = _CHECKS.get(name)
-            super().__setattr__(name, value if check is None else check(value))
+            if name not in _CHECKS:
+                missing = AttributeError(f"config has no setting {name!r}", name=name, obj=self)
+                if alike := load("difflib").get_close_matches(name, _CHECKS, 1):
+                    missing.add_note(f"  write {alike[0]} in place of {name}")
+                raise missing
+            super().__setattr__(name, _CHECKS[name](value))
 
     @property
     def traceback(self) -> str:

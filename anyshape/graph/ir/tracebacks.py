@@ -182,7 +182,7 @@ def _note_on_the_call(error: TypeError, function: Callable[..., Any], args: tupl
     if name in _OF_FUNCTIONS and args and callable(args[0]) and text.startswith(f"{name}() takes "):
         error.add_note(f"  write {name}(f)(...): it returns a function, and that one takes the arguments")
     elif (unknown := (elsewhere := load("anyshape.support.elsewhere")).UNKNOWN_OPTION.fullmatch(text)) is not None:
-        code: Any = function.__code__  # type: ignore[attr-defined]
+        code: Any = function.__code__
         options = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         if advice := elsewhere.instead_of_keyword(unknown[2], options):
             error.add_note(f"  {advice}")

@@ -236,6 +236,8 @@ def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
         dtype: dtype of the array, or None for it. ConcretizationError refuses another one.
         type: `numpy.ndarray`, which may also stand in place of the dtype, as in NumPy.
     """
+    if has_type(dtype, int):
+        raise ArgumentError("view", "dtype", f"is {dtype}", "write x.reshape(...): a view takes a dtype, not a shape")
     kinds = [kind for kind in (dtype, type) if kind is not None and kind is not np.ndarray]
     if all(np.dtype(kind) == self.dtype for kind in kinds):
         return getitem(self, ...)
@@ -289,7 +291,9 @@ def alone(x, request: str):
         few = "is ambiguous for an empty array" if x.size == 0 else "is ambiguous for more than one element"
         expression = getattr(user_line(), "expression", "") or request
         advice = "choose for each element with np.where and &, or for all with any() or all()"
-        if request != "bool()":
+        if expression.endswith(("== None", "!= None")):
+            advice = f"write {expression.replace('!= None', 'is not None').replace('== None', 'is None')}"
+        elif request != "bool()":
             advice = "take the element that you mean"
         raise ArgumentError(expression, "the value", few, advice)
     return FUNCTIONS["reshape"](x, ())

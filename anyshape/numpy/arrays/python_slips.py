@@ -27,6 +27,8 @@ from anyshape.graph.ir.builder import active
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import calling_frames, is_of_other_package, is_user_frame, traced_frames
 from anyshape.numpy.operands.promotion import is_traced
+from anyshape.support import elsewhere
+from anyshape.support.packages import load
 from anyshape.support.true_types import has_type
 
 _OUTSIDE = "return the array, and call {name} outside the traced function"
@@ -81,6 +83,7 @@ _ADVICE = {
     "numpy.nditer": "write it with array operations, or for v in x.ravel()",
     "numpy.ndenumerate": "write it with array operations, or for i, v in enumerate(x)",
 }
+_FRAMEWORKS = ("torch", "jax", "tensorflow", "cupy", "mlx", "paddle")
 _SPARSE_FOLDER = os.path.join("scipy", "sparse", "")
 _NAMES_TRACED = re.compile(r"\b(ND)?Array\b")
 
@@ -90,17 +93,34 @@ def advice(of_numpy: bool = True) -> str:
     frame, called = calling_frames(sys._getframe(1))
     if frame is None:
         return ""
+    node = expression_at(frame.f_code, frame.f_lasti)
+    if advised := _instead_of_framework(node, frame):
+        return advised
     if called is not None and is_of_other_package(called):
         return _CALLBACK
     if _is_in_vectorize(sys._getframe(1)):
         return _IMPORT.format(name="vectorize")
-    node = expression_at(frame.f_code, frame.f_lasti)
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
         return "write np.isin(x, values)"
     if isinstance(node, ast.BinOp):
         return _advice_for_operator(node, called)
     function, name = _callee(node, frame)
     return _advice_for(function, name) if of_numpy or not _path(function)[0].startswith("numpy") else ""
+
+
+def _instead_of_framework(node: ast.AST | None, frame: FrameType) -> str:
+    """Return NumPy's name of a function of PyTorch, JAX or their like that an expression calls, "" for others."""
+    function, name = _callee(node, frame)
+    root: Any = getattr(node, "func", None)
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    module = _looked_up(root, frame) if isinstance(root, ast.Name) else None
+    source = module.__name__ if has_type(module, types.ModuleType) else _path(function)[0]
+    own = name.rpartition(".")[2]
+    if source.partition(".")[0] not in _FRAMEWORKS or own.startswith("_"):
+        return ""
+    instead = elsewhere.FUNCTIONS.get(own) or (f"np.{own}" if hasattr(np, own) else "")
+    return f"write {instead}: a traced array is one of NumPy" if instead else _CALLBACK
 
 
 def _is_in_vectorize(frame: FrameType | None) -> bool:
@@ -133,9 +153,13 @@ def hidden_by(error: Exception) -> ConcretizationError | None:
     if not isinstance(node, ast.Call) or not _takes_traced(node, frame):
         return None
     function, name = _callee(node, frame)
+    if function is len:  # of a number; Python's error says all
+        return None
     if not _NAMES_TRACED.search(str(error)) and _row(function) is None:
         return None
-    return ConcretizationError(name, "", where, _advice_for(function, name) or _CALLBACK)
+    return ConcretizationError(
+        name, "", where, _instead_of_framework(node, frame) or _advice_for(function, name) or _CALLBACK
+    )
 
 
 def _lines(error: Exception) -> list[tuple[FrameType, SourceLine]]:
@@ -213,8 +237,16 @@ def _advice_for(function, name: str) -> str:
     package, _, rest = module.partition(".")
     if package == "scipy":
         part = rest.partition(".")[0].removeprefix("_")
-        return _SCIPY.format(module=part) if part in _SCIPY_MODULES else _CALLBACK
+        is_all = part not in _SCIPY_MODULES or _is_served_as_it_is(function, part)
+        return _CALLBACK if is_all else _SCIPY.format(module=part)
     return _instead_of_numpy(function, own_name) if package == "numpy" else _of_others(function, package)
+
+
+def _is_served_as_it_is(function, part: str) -> bool:
+    """Return whether the module of anyshape has this function of SciPy, or its distribution, and no traced form."""
+    own = getattr(function, "__self__", function)
+    names = getattr(own, "name", ""), getattr(function, "__name__", "")
+    return any(getattr(load(f"anyshape.scipy.{part}"), name, None) is own for name in names if name)
 
 
 def _instead_of_math(name: str) -> str:

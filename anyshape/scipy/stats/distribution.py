@@ -299,7 +299,15 @@ class Family:
             raise ArgumentError(self.name, "the call", str(error), advice) from None
 
     def _call_scipy(self, method: str, args: tuple[Any, ...], parameters: dict[str, Any]):
-        return getattr(getattr(scipy_stats, self.name), method)(*args, **parameters)
+        distribution = getattr(scipy_stats, self.name)
+        try:
+            return getattr(distribution, method)(*args, **parameters)
+        except TypeError as error:
+            if not str(error).startswith("_parse_args"):
+                raise
+            shapes = [*filter(None, (distribution.shapes or "").split(", ")), "loc", "scale"]
+            problem = str(error).replace("_parse_args", f"{self.name}.{method}")
+            raise ArgumentError(self.name, "the call", problem, f"give its parameters: {', '.join(shapes)}") from None
 
     def _standardised(self, x, args: tuple[Any, ...], parameters: dict[str, Any]) -> tuple[Any, Parameters]:
         """Return the standardised point and the parameters of a call; infinite points have no derivative by these.

@@ -1,0 +1,175 @@
+"""Names, options and classes of other libraries are answered with what to write here."""
+
+import dataclasses
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import anyshape
+from anyshape import config, errors, eval_shape, grad, jit, optimize, register_pytree_node, trace, vmap
+from anyshape.scipy import stats
+from anyshape.support import elsewhere
+
+X = np.array([0.5, 1.5, -2.5])
+
+
+def shown(error):
+    """Return the text of an error with its notes, as a traceback prints them."""
+    return "\n".join([str(error.value), *getattr(error.value, "__notes__", [])])
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("random", "numpy.random.default_rng"),
+        ("lax", "anyshape.scan"),
+        ("tree", "anyshape.tree_map"),
+        ("nn", "layers as functions"),
+        ("no_grad", "a call records nothing"),
+        ("zeros", "write numpy.zeros"),
+        ("softmax", "anyshape.scipy.special.softmax"),
+    ],
+)
+def test_a_name_of_another_library_is_answered(name, advice):
+    with pytest.raises(AttributeError) as error:
+        getattr(anyshape, name)
+    assert f"no attribute {name!r}" in shown(error) and advice in shown(error)
+
+
+def test_every_answer_names_what_exists():
+    rows = [*elsewhere.NAMES.values(), *elsewhere.FUNCTIONS.values(), *elsewhere.ATTRIBUTES.values()]
+    dotted = {text.strip("(),:") for row in rows for text in row.replace("(", " ").split() if "anyshape." in text}
+    for text in dotted:
+        value = anyshape
+        for part in text.split(".")[1:]:
+            value = getattr(value, part)
+
+
+@pytest.mark.parametrize(
+    ("transform", "option", "advice"),
+    [
+        (jit, "donate_argnums", "leave donate_argnums out"),
+        (jit, "dynamic", "takes all sizes"),
+        (jit, "static_argname", "write static_argnames in place of static_argname"),
+        (grad, "argnum", "argnums"),
+        (grad, "static_argnum", "static_argnums"),
+        (vmap, "in_dims", "in_axes"),
+    ],
+)
+def test_an_option_of_another_library_is_answered(transform, option, advice):
+    with pytest.raises(TypeError, match=option) as error:
+        transform(np.sum, **{option: 0})
+    assert advice in shown(error)
+
+
+def test_an_option_that_nothing_resembles_has_no_note():
+    with pytest.raises(TypeError) as error:
+        jit(np.sum, zzz=0)
+    assert "\n" not in shown(error)
+
+
+def test_a_setting_that_does_not_exist_is_answered():
+    with pytest.raises(AttributeError) as error:
+        config.optimise = "now"
+    assert "write optimize in place of optimise" in shown(error)
+
+
+@pytest.mark.parametrize(("name", "advice"), [("sin", "write np.sin"), ("relu", "np.maximum(x, 0)")])
+def test_a_function_of_a_framework_is_answered(name, advice):
+    """The module is a stand-in whose functions read their argument, as those of PyTorch do."""
+    torch = types.ModuleType("torch")
+    installed = Path(np.__file__).parents[1] / "torch" / "__init__.py"
+    code = compile(f"import numpy\ndef {name}(x): return numpy.array(x, dtype=float)", installed, "exec")
+    exec(code, torch.__dict__)
+    function = {"sin": lambda v: torch.sin(v).sum(), "relu": lambda v: torch.relu(v).sum()}[name]
+    with pytest.raises(errors.ConcretizationError) as error:
+        grad(function)(X)
+    assert advice in shown(error)
+
+
+def test_optimisers():
+    with pytest.raises(AttributeError) as error:
+        optimize.rmsprop(0.1)
+    assert "module 'anyshape.optimize'" in shown(error) and "optax.rmsprop" in shown(error)
+    for transformation in (optimize.adam(0.1), optimize.sgd(0.1, momentum=0.9), optimize.scale_by_adam()):
+        with pytest.raises(errors.ArgumentError, match="that `init` or the last update returned"):
+            transformation.update(X, X)
+
+
+def test_advice_for_common_slips():
+    rows = [
+        (lambda: jit(lambda v: v.view(-1, 2))(np.ones((2, 2))), "reshape"),
+        (lambda: jit(lambda v, b: v if b == None else v + b)(X, X), "write b is None"),  # noqa: E711
+        (lambda: stats.norm.logpdf(X, mu=0.0), "loc, scale"),
+        (lambda: jit(lambda v: len(v))(1.0), "no len"),
+    ]
+    for program, advice in rows:
+        with pytest.raises(TypeError) as error:
+            program()
+        assert advice in shown(error)
+
+
+def test_a_function_that_draws_is_not_blamed_for_its_slopes():
+    rng = np.random.default_rng(0)
+    with pytest.raises(errors.ArgumentError, match="another one at each call"):
+        anyshape.check_grads(lambda m: np.mean((m + rng.normal(size=3)) ** 2), (0.5,))
+
+
+def test_texts_are_specifications_where_all_arguments_are():
+    program = trace(lambda v, w: v @ w)("n, 3", "3")
+    for n in (0, 1, 2, 5):
+        assert program(np.ones((n, 3)), np.ones(3)).shape == (n,)
+    assert eval_shape(lambda v: v.sum(0), "n, 3").shape == (3,)
+    with pytest.raises(errors.SpecError):
+        trace(lambda v: v)("n, 3 ?")
+    setting = trace(lambda kind, v: getattr(v, kind)())("sum", anyshape.ShapeDtypeStruct("n"))
+    assert setting.graph.inputs[0].meta.rank == 1
+
+
+class Model:
+    """Stand-in for a pydantic model: fields by name, made without validation by `model_construct`."""
+
+    __pydantic_fields__ = {"w": None, "scale": None}
+
+    @classmethod
+    def model_construct(cls, **parts):
+        made = object.__new__(cls)
+        made.__dict__.update(parts)
+        return made
+
+
+class Attrs:
+    """Stand-in for an attrs class, with one static field."""
+
+    __slots__ = ("n", "w")
+    __attrs_attrs__ = (
+        types.SimpleNamespace(name="w", metadata={}),
+        types.SimpleNamespace(name="n", metadata={"static": True}),
+    )
+
+    def __init__(self, w, n):
+        self.w, self.n = w, n
+
+
+@dataclasses.dataclass
+class Flax:
+    w: np.ndarray
+    n: int = dataclasses.field(default=2, metadata={"pytree_node": False})
+
+
+def test_classes_of_pydantic_and_attrs_are_registered_as_they_are():
+    for kind, made in ((Model, Model.model_construct(w=X, scale=2.0)), (Attrs, Attrs(X, 3))):
+        with pytest.raises(errors.ArgumentError, match="register_pytree_node"):
+            grad(lambda m: np.sum(m.w**2))(made)
+        register_pytree_node(kind)
+    slopes = grad(lambda m: np.sum(m.w**2) * m.scale)(Model.model_construct(w=X, scale=2.0))
+    np.testing.assert_allclose(slopes.w, 4 * X)
+    assert slopes.scale == np.sum(X**2)
+    slopes = grad(lambda m: np.sum(m.w**m.n))(Attrs(X, 3))
+    np.testing.assert_allclose(slopes.w, 3 * X**2)
+    assert slopes.n == 3 and type(slopes.n) is int
+    slopes = grad(lambda m: np.sum(m.w**m.n))(Flax(X))
+    assert slopes.n == 2
+    np.testing.assert_allclose(slopes.w, 2 * X)
