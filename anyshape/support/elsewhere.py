@@ -1,4 +1,4 @@
-"""What to write for names of other libraries: methods, functions, modules and options.
+"""Answers to names of other libraries: what to write for their methods, functions, modules and options.
 
 Errors of Python say what is missing. A note below them says what to write.
 """

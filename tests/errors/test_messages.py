@@ -805,7 +805,7 @@ def test_an_error_copies_and_pickles(error, way):
 
 @pytest.mark.parametrize("error", INSTANCES, ids=lambda e: type(e).__name__)
 def test_an_error_is_made_from_its_text(error):
-    """As polars, concurrent.futures and others do, which know a class and a text."""
+    """Tools such as polars know a class and a text."""
     again = type(error)(str(error))
     assert str(error) in str(again) and isinstance(again, type(error))
     assert vars(error).keys() - dir(again) == set(), "its data have a value"

@@ -78,7 +78,7 @@ def test_a_setting_that_does_not_exist_is_answered():
 
 @pytest.mark.parametrize(("name", "advice"), [("sin", "write np.sin"), ("relu", "np.maximum(x, 0)")])
 def test_a_function_of_a_framework_is_answered(name, advice):
-    """The module is a stand-in whose functions read their argument, as those of PyTorch do."""
+    """The module is a stand-in whose functions read their argument, as functions of PyTorch do."""
     torch = types.ModuleType("torch")
     installed = Path(np.__file__).parents[1] / "torch" / "__init__.py"
     code = compile(f"import numpy\ndef {name}(x): return numpy.array(x, dtype=float)", installed, "exec")
