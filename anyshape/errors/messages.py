@@ -29,12 +29,18 @@ class AnyshapeError(Exception):
 
     args: tuple[Any, ...]
     trips: tuple[int | range, ...] = ()
+    _data: frozenset[str] = frozenset()  # names of what classes keep
 
     def __init_subclass__(cls) -> None:
         if cls.__module__.startswith("anyshape.errors."):
             cls.__module__ = "anyshape.errors"  # tracebacks name the class where users import it from
         if "__init__" in vars(cls):
-            setattr(cls, "__init__", _from_a_text_too(cls, vars(cls)["__init__"]))  # noqa: B010
+            cls.__init__ = _from_a_text_too(cls, vars(cls)["__init__"])  # type: ignore[method-assign]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._data:
+            return None
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), self.args), self.__dict__
@@ -64,9 +70,7 @@ def _from_a_text_too(cls: type[AnyshapeError], construct: Callable[..., None]) -
     code = construct.__code__
     fields = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     needed = code.co_argcount - 1 - len(construct.__defaults__ or ())
-    for field in fields:
-        if not hasattr(cls, field):
-            setattr(cls, field, None)
+    cls._data = cls._data | {*fields}
 
     @functools.wraps(construct)
     def from_data_or_text(self: AnyshapeError, *args: Any, **data: Any) -> None:

@@ -808,7 +808,7 @@ def test_an_error_is_made_from_its_text(error):
     """Tools such as polars know a class and a text."""
     again = type(error)(str(error))
     assert str(error) in str(again) and isinstance(again, type(error))
-    assert vars(error).keys() - dir(again) == set(), "its data have a value"
+    assert all(hasattr(again, name) for name in vars(error)) and not hasattr(again, "nothing")
     for way in (copy.copy, lambda e: pickle.loads(pickle.dumps(e))):
         assert str(way(again)) == str(again)
 
