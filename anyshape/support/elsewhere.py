@@ -105,7 +105,7 @@ _LEFT_OUT = {
 
 def instead_of_name(name: str) -> str:
     """Return what to write instead of a name that anyshape does not have, "" where nothing is known of it."""
-    row = NAMES.get(name) or FUNCTIONS.get(name) or (f"numpy.{name}" if hasattr(np, name) else "")
+    row = NAMES.get(name) or FUNCTIONS.get(name) or (f"numpy.{name}" if name in np.__all__ else "")
     return f"write {row.format(name=name)}" if row else ""
 
 

@@ -119,7 +119,7 @@ def _instead_of_framework(node: ast.AST | None, frame: FrameType) -> str:
     own = name.rpartition(".")[2]
     if source.partition(".")[0] not in _FRAMEWORKS or own.startswith("_"):
         return ""
-    instead = elsewhere.FUNCTIONS.get(own) or (f"np.{own}" if hasattr(np, own) else "")
+    instead = elsewhere.FUNCTIONS.get(own) or (f"np.{own}" if own in np.__all__ else "")
     return f"write {instead}: a traced array is one of NumPy" if instead else _CALLBACK
 
 
