@@ -173,6 +173,7 @@ def derived(
     outer = active()
     is_batched = outer is not None and outer.is_batched
     builder = Builder(Scope(conditions=[*about_inputs, *known]), handle=handle, is_batched=is_batched)
+    builder.where = None if outer is None else outer.where  # of what no step of the subgraph stands for
     with activate(builder):
         inputs = [builder.input(meta) for meta in metas]
         axes = axes_of_variables(builder.inputs[linear:])

@@ -32,6 +32,7 @@ EPILOG = """examples:
   anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --grad
   anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --html loss.html
   anyshape show loss.anyshape --html loss.html
+  anyshape show model.py:filtered --shapes "n; 3" --grad --c
   anyshape explain examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --sizes 1,8
   anyshape profile examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --sizes n=300,d=64 --html profile.html
   anyshape show anyshape.numpy:tile --shapes "n, 3; =k"
@@ -95,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     _describe(show)
     show.add_argument("--grad", action="store_true", help="of its value and gradient")
     show.add_argument("--plan", action="store_true", help="print the plan that runs, not the graph")
+    show.add_argument("--c", action="store_true", help="print the C that loops become, with the lines of the function")
     show.add_argument("--html", metavar="FILE", help="draw the graph, with what it relies on and costs, as one page")
     show.add_argument("--beside", metavar="TARGET", help="with --html: compare with this function or saved program")
     show.add_argument("--dot", metavar="FILE", help="draw the graph as Graphviz source (-: print it)")
@@ -185,6 +187,8 @@ def _show(options: argparse.Namespace, rest: list[str]) -> int:
     pages = [(path, draw(program)) for path, draw in drawings if path is not None]
     if options.json:
         _print_json(described(program))
+    elif options.c:
+        print(program.c_source())
     elif options.plan or not pages:
         print(program.plan if options.plan else program)
     for path, text in pages:

@@ -31,7 +31,7 @@ from anyshape.program.inline import call_inside, check_meta, is_symbolic, requir
 from anyshape.program.planner import Planner, ending, refuse_layouts, require_arrays, writing_back, written_inside
 from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer, Tiers, mode_of
-from anyshape.support.packages import costs, draw_html, draw_picture, notebook, program_file, saved_rules
+from anyshape.support.packages import costs, draw_html, draw_picture, nest_listing, notebook, program_file, saved_rules
 from anyshape.tracing.named_dims import ShapeDtypeStruct, described
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
 from anyshape.tracing.trace import DisplayNames, Trace, show_call
@@ -462,6 +462,10 @@ class Program:
     def dot(self) -> str:
         """Return Graphviz source that draws the program."""
         return draw_picture.to_dot(self)
+
+    def c_source(self) -> str:
+        """Return the C that its loops become, to be read: the line of the user stands above what it became."""
+        return nest_listing.listing(self.plan, draw_picture.line_of)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute of this class. There are no others, as copies and pickles would lack them."""

@@ -143,6 +143,7 @@ if TYPE_CHECKING:
     from anyshape.backend.native import automatic as automatic_kernels
     from anyshape.backend.native import kernels as native_kernels
     from anyshape.backend.native import launch as native_launch
+    from anyshape.backend.native import nest_listing as nest_listing
     from anyshape.backend.native import nest_sites as loop_nests
     from anyshape.backend.native import nests as native_nests
     from anyshape.backend.runtime import blas as blas
@@ -190,6 +191,7 @@ else:
     native_nests = Package("anyshape.backend.native.nests")  # of programs with loops that take long
     loop_nests = Package("anyshape.backend.native.nest_sites")  # of programs with loops
     native_launch = Package("anyshape.backend.native.launch")
+    nest_listing = Package("anyshape.backend.native.nest_listing")  # of loops that are read as C
     lower = Package("anyshape.backend.compiler.lower")  # what passes rely on, for reports
     subgraph_transforms = Package("anyshape.autodiff.subgraph_transforms")  # element values of loops
     graph_replay = Package("anyshape.autodiff.replay")  # derived graphs

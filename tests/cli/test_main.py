@@ -53,6 +53,12 @@ def breaks(x):
 def nothing(x):
     return None
 
+def decayed(x):
+    y = x * 1
+    for i in range(1, x.shape[0]):
+        y[i] = y[i - 1] * 0.5 + y[i] ** 2
+    return np.sum(y)
+
 number = 3
 """
 
@@ -96,6 +102,12 @@ def test_show_prints_the_plan(run):
     assert code == 0
     assert out.startswith("plan layer(x0: f64[n, k], x1: f64[k, 3])")
     assert "= tanh(" in out
+
+
+def test_show_prints_the_c_of_loops(run):
+    code, out, _ = run("show", "f:decayed", "--shapes", "n", "--grad", "--c")
+    assert code == 0 and "user_functions.py:41  y[i] = y[i - 1] * 0.5" in out and out.count("int64_t loop_") == 2, out
+    assert run("show", "f:layer", "--shapes", "n, k; k, 3", "--c")[1] == "/* layer has no loops */\n\n"
 
 
 def test_show_prints_the_gradient_in_all_float_arguments(run):

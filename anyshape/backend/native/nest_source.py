@@ -36,6 +36,7 @@ from anyshape.backend.native.nest_values import (
 )
 from anyshape.backend.native.statements import NotExpressible
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.sizes.expr import as_atom
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
@@ -56,15 +57,26 @@ class NestText:
 
     - `kinds` of results: a "carry" is a copy of the operand of the same number, which trips write to. A "fixed" one has
       sizes that are known before the run, and the run decides the ones of "sizes".
+    - `sources`: lines of the user, where they were asked for. `AS_LINE(1)` stands before what the first one computes.
     """
 
     text: str
     kinds: tuple[str, ...]
+    sources: tuple[SourceLine, ...] = ()
 
 
-def nest_text(op: Op, params: dict[str, Any], metas: Sequence[TensorMeta], results: Sequence[TensorMeta]) -> NestText:
+def nest_text(
+    op: Op,
+    params: dict[str, Any],
+    metas: Sequence[TensorMeta],
+    results: Sequence[TensorMeta],
+    *,
+    with_lines: bool = False,
+) -> NestText:
     """Return the text of a loop with operands and results of these types. Raises NotExpressible."""
-    return _Nest(op, params, metas, results).write()
+    nest = _Nest(op, params, metas, results)
+    nest.lines.sources = {} if with_lines else None
+    return nest.write()
 
 
 class _Nest:
@@ -93,7 +105,7 @@ class _Nest:
         begins = [memory.get(k, x) if k in own else x for k, x in enumerate(operands)]
         ends = loop.write(begins, [memory.get(k) for k in range(self.carries, len(self.kinds))])
         self._write_ends(ends, memory)
-        return NestText(self._function(), self.kinds)
+        return NestText(self._function(), self.kinds, tuple(lines.sources or ()))
 
     def _memory(self) -> dict[int, Array]:
         """Return the results whose memory is passed."""
@@ -248,8 +260,10 @@ class _Body:
         return self.variables[leaf]
 
     def _write(self, node: Node) -> None:
+        self.lines.note(node.where)
         if node.op.has_subgraphs:
             self._write_nested(node)
+            self.lines.noted = 0
             return
         operands = [self.env[v] for v in node.inputs]
         site = Site(node, self.lines, self._sizes(node).text, lambda: self._target(node), dict(node.params))

@@ -18,10 +18,12 @@ import numpy as np
 
 from anyshape.backend.compiler.c_expressions import c_type
 from anyshape.backend.native.statements import NotExpressible
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.sizes.expr import Call, Size
 
 Texts: TypeAlias = tuple[str, ...]
 At: TypeAlias = Callable[[Sequence[str]], str]
+Before: TypeAlias = tuple[list[str], dict[str, str], int]  # the lines, sizes and note of the block around another one
 DEEPEST = 24  # steps in one expression of C
 
 
@@ -96,6 +98,8 @@ class Lines:
         self.numbers = itertools.count()
         self.known: dict[str, str] = {}  # locals of sizes in this block, by their texts
         self.allocates = False  # since the loop that is written began
+        self.sources: dict[SourceLine, int] | None = None  # numbers of lines of the user, where these are noted
+        self.noted = 0  # the number of the last one in this block
 
     def name(self, letter: str) -> str:
         """Return a local that is new."""
@@ -104,15 +108,24 @@ class Lines:
     def add(self, *lines: str) -> None:
         self.lines += lines
 
-    def collect(self) -> tuple[list[str], dict[str, str]]:
+    def note(self, where: SourceLine | None) -> None:
+        """Write the number of the user's line that the next lines compute, if that is asked for; see `NestText`."""
+        if self.sources is None or where is None:
+            return
+        number = self.sources.setdefault(where, len(self.sources) + 1)
+        if number != self.noted:
+            self.noted = number
+            self.add(f"AS_LINE({number})")
+
+    def collect(self) -> Before:
         """Begin to collect the lines of a block, and return what was before; see `end`."""
-        before = self.lines, self.known
-        self.lines, self.known = [], dict(self.known)
+        before = self.lines, self.known, self.noted
+        self.lines, self.known, self.noted = [], dict(self.known), 0
         return before
 
-    def end(self, before: tuple[list[str], dict[str, str]]) -> list[str]:
+    def end(self, before: Before) -> list[str]:
         """Return the lines that were collected, and go on after the ones before."""
-        collected, (self.lines, self.known) = self.lines, before
+        collected, (self.lines, self.known, self.noted) = self.lines, before
         return collected
 
     def grown(self) -> str:
