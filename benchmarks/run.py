@@ -7,7 +7,8 @@ bench-peers` installs them, and ANYSHAPE_PEERS names another interpreter that ha
 
 The exit status is 0 even if a limit is missed, because times depend on the load of the machine. No number of threads is
 set, as most users set none: leave the machine alone meanwhile. Libraries are compared so in the section speed, and with
-one thread each in the section one_thread.
+one thread each in the section one_thread. The sections npbench and npbench_one_thread need a checkout, which the
+variable ANYSHAPE_NPBENCH names.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from benchmarks import (
     importing,
     lending,
     loops,
+    npbench,
     peers,
     plain,
     scientific,
@@ -59,10 +61,11 @@ except ImportError:
 
 MODULES = (
     importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention, loops, decisions,
-    plain, assigning, scientific, threads, lending, cluster,
+    plain, assigning, scientific, threads, lending, cluster, npbench,
 )  # fmt: skip
 SECTIONS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 SECTIONS["one_thread"] = speed.in_one_thread
+SECTIONS["npbench_one_thread"] = npbench.in_one_thread
 QUICK_SCALE = 0.01  # of the arrays in the section speed
 SMALLER: dict[str, dict[str, Any]] = {  # in a quick run
     "calls": {"libraries": ()},

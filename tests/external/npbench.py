@@ -11,11 +11,9 @@ differences need it. Results of integers and bools are compared exactly.
 import argparse
 import copy
 import json
-import linecache
 import subprocess
 import sys
 import time
-import types
 from collections import Counter
 from pathlib import Path
 
@@ -23,74 +21,11 @@ import numpy as np
 
 import anyshape
 import anyshape.numpy
+from benchmarks.npbench_kernels import Kernel, names, results_of, total
 
 ROOT = Path(__file__).parents[2]
-DOUBLE = (("np.float32", "np.float64"), ("np.complex64", "np.complex128"))
 MORE = (0, 1, -2, 3)  # sizes of calls beyond the bound
-SIZES = {"npt": 5, "nnz": 60, "H": 28, "W": 28}  # bounds of parameters that others need larger or smaller
 AGREEMENT = {"rtol": 1e-9, "atol": 1e-11}
-
-
-def module_of(path, *replacements):
-    """Return the module that the text of a file defines, after replacements."""
-    text = path.read_text()
-    for old, new in (*DOUBLE, *replacements):
-        text = text.replace(old, new)
-    module = types.ModuleType(path.stem)
-    sys.modules[path.stem] = module
-    file = f"<double precision of {path.name}>"
-    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file  # where functions are read
-    exec(compile(text, file, "exec"), module.__dict__)
-    return module
-
-
-class Kernel:
-    """One kernel: its function with each namespace, and fresh arguments."""
-
-    def __init__(self, folder, name, at_most):
-        facts = json.loads((folder / "bench_info" / f"{name}.json").read_text())["benchmark"]
-        self.facts = facts
-        self.path = folder / "npbench" / "benchmarks" / facts["relative_path"]
-        self.sizes = {key: self._bounded(key, value, at_most) for key, value in facts["parameters"]["S"].items()}
-        source = self.path / f"{facts['module_name']}_numpy.py"
-        self.plain = getattr(module_of(source), facts["func_name"])
-        self.traced = self.plain
-
-    @staticmethod
-    def _bounded(key, value, at_most):
-        """Return a parameter of the small preset, or a bound of it."""
-        bounded = isinstance(value, int) and at_most
-        return min(value, SIZES.get(key, at_most)) if bounded else value
-
-    def arguments(self):
-        """Return the arguments of one call."""
-        values = dict(self.sizes)
-        init = self.facts.get("init")
-        if init:
-            module = module_of(self.path / f"{self.facts['module_name']}.py")
-            made = getattr(module, init["func_name"])(*(values[key] for key in init["input_args"]))
-            outputs = init["output_args"]
-            values.update(zip(outputs, made if len(outputs) > 1 else [made], strict=True))
-        return [values[key] for key in self.facts["input_args"]]
-
-    def differentiable(self):
-        """Return arguments for derivatives, and the positions of those that are differentiated.
-
-        Arrays of integers that the kernel computes with become floats without ties, where a derivative is one-sided.
-        """
-        names, arguments = self.facts["input_args"], self.arguments()
-        noise = np.random.default_rng(3)
-        for k, (name, value) in enumerate(zip(names, arguments, strict=True)):
-            if name in self.facts["output_args"] and value.dtype.kind == "i":
-                arguments[k] = value + 0.1 * noise.random(value.shape)
-        return arguments, [k for k, v in enumerate(arguments) if isinstance(v, np.ndarray) and v.dtype.kind in "fc"]
-
-
-def results_of(function, arguments):
-    """Call a function, and return its results and the arrays that it may have written to."""
-    result = function(*arguments)
-    parts = result if isinstance(result, (tuple, list)) else [] if result is None else [result]
-    return [*parts, *(a for a in arguments if hasattr(a, "shape"))]
 
 
 def loss_of(function, namespace, arguments, places):
@@ -100,19 +35,14 @@ def loss_of(function, namespace, arguments, places):
         full = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
         for k, part in zip(places, parts, strict=True):
             full[k] = part.copy()
-        total = 0.0
-        for k, part in enumerate(results_of(function, full)):
-            if namespace.result_type(part).kind in "fc":
-                weights = namespace.cos(namespace.arange(part.size) + 1.0 + k).reshape(part.shape)
-                total = total + (weights * part.real).sum() + 0.5 * (weights * part.imag).sum()
-        return total
+        return total(namespace, results_of(function, full))
 
     return loss
 
 
 def check_values(kernel, others):
     """Raise unless calls of several sizes give NumPy's values; say in how many traces."""
-    traced = anyshape.jit(kernel.traced)
+    traced = anyshape.jit(kernel.plain)
     for sized in (kernel, *others):
         arguments = sized.arguments()
         ours, theirs = (results_of(f, copy.deepcopy(arguments)) for f in (traced, kernel.plain))
@@ -139,9 +69,9 @@ def check_gradient(kernel):
     if not places:
         return "no floats"
     point = [arguments[k] for k in places]
-    slopes = anyshape.grad(
-        loss_of(kernel.traced, anyshape.numpy, arguments, places), argnums=tuple(range(len(places)))
-    )(*point)
+    slopes = anyshape.grad(loss_of(kernel.plain, anyshape.numpy, arguments, places), argnums=tuple(range(len(places))))(
+        *point
+    )
     loss = loss_of(kernel.plain, np, arguments, places)
     for seed in range(2):
         rng = np.random.default_rng(seed)
@@ -203,13 +133,13 @@ def main(arguments=None):
         run_kernel(options.folder, options.inside, options.at_most)
         return 0
     counts = Counter()
-    names = options.kernels or sorted(path.stem for path in (options.folder / "bench_info").glob("*.json"))
-    for name in names:
+    chosen = options.kernels or names(options.folder)
+    for name in chosen:
         row = outcome_of(options, name)
         print(f"{name:26}" + "".join(f"{row[column][:110]:20} " for column in ("values", "gradient")), flush=True)
         counts.update(column for column, outcome in row.items() if outcome.startswith(("right", "no floats")))
-    print(f"of {len(names)}: values {counts['values']}, gradients {counts['gradient']}")
-    return int(min(counts["values"], counts["gradient"]) < len(names))
+    print(f"of {len(chosen)}: values {counts['values']}, gradients {counts['gradient']}")
+    return int(min(counts["values"], counts["gradient"]) < len(chosen))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ from benchmarks import (
     lending,
     libraries,
     loops,
+    npbench,
+    npbench_worker,
     reference,
     run,
     scientific,
@@ -572,3 +574,52 @@ def test_a_report_is_written_into_pages():
 def test_a_quick_report_is_not_stored():
     with pytest.raises(SystemExit, match="without --quick"):
         tables.merged({}, a_report(quick=True))
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """Folder in the form of NPBench, with a kernel that writes to its argument, and one that ends its process."""
+    texts = {
+        "lu": "import numpy as np\n\ndef kernel(N, A):\n    for i in range(1, N):\n        A[i] += A[i - 1] * A[i]\n",
+        "ends": "import os\n\ndef kernel(N, A):\n    os._exit(7)\n",
+    }
+    for name, text in texts.items():
+        folder = tmp_path / "npbench" / "benchmarks" / name
+        folder.mkdir(parents=True)
+        init = {"func_name": "initialize", "input_args": ["N"], "output_args": ["A"]}
+        facts = {"relative_path": name, "module_name": name, "func_name": "kernel", "parameters": {"S": {"N": 40}}}
+        facts |= {"init": init, "input_args": ["N", "A"], "output_args": ["A"]}
+        (tmp_path / "bench_info").mkdir(exist_ok=True)
+        (tmp_path / "bench_info" / f"{name}.json").write_text(json.dumps({"benchmark": facts}))
+        (folder / f"{name}.py").write_text(
+            "import numpy as np\n\ndef initialize(N):\n    return np.linspace(0, 1, N)\n"
+        )
+        (folder / f"{name}_numpy.py").write_text(text)
+    return tmp_path
+
+
+def test_kernels_of_npbench_are_compared_and_a_crash_is_a_row(checkout):
+    rows = npbench.measured(checkout, ["ends", "lu"], ("numpy", "compiled"), 1, 0.0)
+    assert all("7" in numbers["failed"] and "steady" not in numbers for numbers in rows["ends"].values())
+    ours, theirs = rows["lu"]["compiled"], rows["lu"]["numpy"]
+    assert "failed" not in ours and ours["value"] == pytest.approx(theirs["value"], rel=1e-12)
+    assert min(ours[number] for number in ("first", "steady", "first_gradient", "gradient", "more")) > 0
+    a, slope = np.linspace(0, 1, 40), []
+    for step in np.eye(40) * 1e-6:
+        ends = [a + step, a - step]
+        for end in ends:
+            for i in range(1, 40):
+                end[i] += end[i - 1] * end[i]
+        slope.append(sum(sign * npbench_worker.total(np, [end]) for sign, end in zip((5e5, -5e5), ends, strict=True)))
+    assert ours["slope"] == pytest.approx(npbench_worker.total(np, [np.array(slope)]), rel=1e-6)
+    by_name = {r.name.strip(): r for r in npbench.results(rows)}
+    assert by_name["lu"].value == 1e3 * ours["gradient"] and "failed" in by_name["ends"].detail
+    assert not npbench.run(QUICK, folder="", kernels=["lu"])
+
+
+def test_ratios_of_npbench_leave_out_what_differs():
+    ours, other = {"value": 1.0, "steady": 2.0, "gradient": 4.0}, {"value": 1.0, "steady": 1.0, "gradient": 8.0}
+    rows = {"lu": {"compiled": ours, "jax": other}, "trmm": {"compiled": ours, "jax": other | {"value": 1.1}}}
+    ((mean, most), *_) = [pair for pair in zip(*[iter(npbench.ratios(rows))] * 2, strict=True) if "JAX" in pair[0].name]
+    assert mean.name.startswith("NPBench, 1 kernels") and mean.value == 0.5 == most.value
+    assert mean.within_limit is False and most.within_limit
