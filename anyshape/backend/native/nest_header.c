@@ -122,6 +122,14 @@ static inline int64_t as_floordiv(int64_t a, int64_t b) { return b ? a / b - (a 
 static inline int64_t as_mod(int64_t a, int64_t b) { return b ? a - as_floordiv(a, b) * b : 0; }
 static inline int64_t as_broadcast(int64_t a, int64_t b) { return a == 1 ? b : a; }
 
+/* Let NumPy run a step. Its kernels clear the flags that they see, so flags of earlier steps are collected here. */
+static __attribute__((noinline)) int as_call(int (*call)(int64_t), int64_t *packet, int64_t *flags) {
+    *flags |= as_flags();
+    const int status = call((int64_t)packet);
+    feclearexcept(FE_ALL_EXCEPT);
+    return status;
+}
+
 #define AS_FAIL { status = 1; goto done; }
 #define AS_LARGE { status = 64; goto done; }
 /* Every so many trips, let Python handle signals. */

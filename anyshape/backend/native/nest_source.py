@@ -1,10 +1,11 @@
 """Text in C of a nest of loops: one function for a loop and all loops and branches in it, at any sizes.
 
-    int64_t name(const char *arrays, as_result *results, int (*poll)(void))
+    int64_t name(const char *arrays, as_result *results, int (*poll)(void), int (*call)(int64_t))
 
 The tuple `arrays` holds the operands, copies of carries that become the last carries, and stacks of results. Results
 whose sizes a run decides come as `results`. The function returns the flags of floating-point arithmetic. Or it
-returns 1 where NumPy is to serve the call, and 32 where Python raises for a signal.
+returns 1 where NumPy is to serve the call, and 32 where Python raises for a signal. Steps that C does not have are run
+by `call`.
 
 Carries are memory that trips write to in place. A carry that a trip makes anew has two pieces of memory, which change
 places; that of carries which change size grows with them. Nothing that the caller holds is written to before the run
@@ -13,6 +14,7 @@ is over.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler.c_expressions import c_literal
+from anyshape.backend.native.nest_calls import called
 from anyshape.backend.native.nest_rules import SUMMED, UPDATES, rule_of
 from anyshape.backend.native.nest_steps import Site, added, sum_with
 from anyshape.backend.native.nest_values import (
@@ -57,11 +60,13 @@ class NestText:
 
     - `kinds` of results: a "carry" is a copy of the operand of the same number, which trips write to. A "fixed" one has
       sizes that are known before the run, and the run decides the ones of "sizes".
+    - `called`: the steps that the kernels of NumPy run.
     - `sources`: lines of the user, where they were asked for. `AS_LINE(1)` stands before what the first one computes.
     """
 
     text: str
     kinds: tuple[str, ...]
+    called: tuple[Node, ...]
     sources: tuple[SourceLine, ...] = ()
 
 
@@ -105,7 +110,7 @@ class _Nest:
         begins = [memory.get(k, x) if k in own else x for k, x in enumerate(operands)]
         ends = loop.write(begins, [memory.get(k) for k in range(self.carries, len(self.kinds))])
         self._write_ends(ends, memory)
-        return NestText(self._function(), self.kinds, tuple(lines.sources or ()))
+        return NestText(self._function(), self.kinds, tuple(lines.called), tuple(lines.sources or ()))
 
     def _memory(self) -> dict[int, Array]:
         """Return the results whose memory is passed."""
@@ -161,9 +166,10 @@ class _Nest:
         top = "".join([f"    {line}\n" for line in lines.top])
         freed = "".join([f" free({rows}.data);" for rows in lines.freed])
         return (
-            "int64_t @name@(const char *arrays, as_result *results, int (*poll)(void))\n{\n"
-            "    int64_t status = 0, declined = 0, ticks = 0;\n    as_block *arena = 0;\n"
-            f"{top}    feclearexcept(FE_ALL_EXCEPT);\n    {{\n{body}\n    status = declined ? 1 : as_flags();\n    }}\n"
+            "int64_t @name@(const char *arrays, as_result *results, int (*poll)(void), int (*call)(int64_t))\n{\n"
+            "    int64_t status = 0, flags = 0, declined = 0, ticks = 0;\n    as_block *arena = 0;\n"
+            f"{top}    feclearexcept(FE_ALL_EXCEPT);\n    {{\n{body}\n"
+            "    status = declined ? 1 : flags | as_flags();\n    }\n"
             f"done:\n    as_free(arena);{freed}\n    return status;\n}}\n"
         )
 
@@ -184,6 +190,7 @@ class _Body:
         self.env: dict[Value, Array] = {}
         self.variables: dict[DimVar, str] = {}
         self.position = 0
+        self.ahead: set[Node] = set()  # steps that are written before a loop
         self.waiting = [c for c in graph.conditions if c.kind not in ("guard", "fact")] if graph is not None else []
 
     @cached_property
@@ -208,25 +215,50 @@ class _Body:
         """Write all steps for these inputs, and return the values of the results."""
         graph = self.graph
         assert graph is not None
-        self.env.update(zip(graph.inputs, inputs, strict=True))
+        own = zip(graph.inputs, inputs, strict=True)
+        self.env.update([(value, x) for value, x in own if value not in self.env])
         self.env |= {value: self._constant(array) for value, array in graph.constants}
         for source in graph.dims:
             axis = as_atom(source.size)
             if not isinstance(axis, InputAxis):
                 raise NotExpressible("a size that no axis gives")
-            self.variables[source.variable] = inputs[axis.operand].dims[axis.axis]
+            self.variables.setdefault(source.variable, inputs[axis.operand].dims[axis.axis])
         self._write_conditions()
-        defined: dict[Value, list[tuple[DimVar, int]]] = {}
-        for variable, (value, number) in graph.runtime.items():
-            defined.setdefault(value, []).append((variable, number))
-        for k, node in enumerate(graph.nodes):
-            self.position = k
-            self._write(node)
-            self._define(defined, node)
+        self._write_nodes([(k, node) for k, node in enumerate(graph.nodes) if node not in self.ahead])
         if self.waiting:
             raise NotExpressible("a condition on a size that no step gives")
         self.position = len(graph.nodes)
         return [self.env[v] for v in graph.outputs]
+
+    def run_ahead(self, inputs: Mapping[Value, Array], sizes: Mapping[DimVar, str]) -> None:
+        """Write the steps that take nothing but these inputs, and the conditions on these sizes, before a loop."""
+        graph = self.graph
+        assert graph is not None
+        self.variables |= sizes
+        self._write_conditions()
+        self.env |= inputs
+        self.env |= {value: self._constant(array) for value, array in graph.constants}
+        known, nodes = {*self.env}, list[tuple[int, Node]]()
+        for k, node in enumerate(graph.nodes):
+            if known.issuperset(node.operands):
+                known.update(node.outputs)
+                nodes.append((k, node))
+        self._write_nodes(nodes)
+        self.ahead = {node for _, node in nodes}
+        for value in [v for node in self.ahead for v in node.outputs]:
+            if self.env[value].adds is None:
+                self.lines.settle_computed(self.env[value])
+            self.env[value] = _unowned(self.env[value])
+
+    def _write_nodes(self, nodes: Sequence[tuple[int, Node]]) -> None:
+        """Write steps, with their positions in the graph."""
+        assert self.graph is not None
+        defined: dict[Value, list[tuple[DimVar, int]]] = {}
+        for variable, (value, number) in self.graph.runtime.items():
+            defined.setdefault(value, []).append((variable, number))
+        for self.position, node in nodes:
+            self._write(node)
+            self._define(defined, node)
 
     def _define(self, defined: Mapping[Value, Sequence[tuple[DimVar, int]]], node: Node) -> None:
         """Note the run-time sizes that a step defines, and write the conditions on them."""
@@ -265,9 +297,18 @@ class _Body:
             self._write_nested(node)
             self.lines.noted = 0
             return
+        try:
+            self._write_step(node)
+        except NotExpressible:
+            operands = [self.env[v] for v in node.operands]
+            results = called(self.lines, node, operands, Sizes(self._variable))
+            self.env.update(zip(node.outputs, results, strict=True))
+
+    def _write_step(self, node: Node) -> None:
+        """Write a step by its rule. Raises NotExpressible."""
+        rule = rule_of(node.op)
         operands = [self.env[v] for v in node.inputs]
         site = Site(node, self.lines, self._sizes(node).text, lambda: self._target(node), dict(node.params))
-        rule = rule_of(node.op)
         (output,) = node.outputs
         if node.op is ew.add_op and is_sparse_sum(operands):
             self.env[output] = self._bound(node, self._write_sum(node, site, operands))
@@ -430,7 +471,7 @@ def _again(x: Array) -> Array:
 def _unowned(x: Array) -> Array:
     """Return an operand that a subgraph reads alone; what it settles, it settles for itself."""
     buffer = None if x.buffer is None else Buffer(x.buffer.name, False)
-    return Array(x.dtype, x.dims, x.at, buffer, (x,))
+    return Array(x.dtype, x.dims, x.at, buffer, (x,), x.depth, x.adds)
 
 
 class _Loop:
@@ -468,9 +509,11 @@ class _Loop:
         lines = self.lines
         carries = [self._carry(k, x) for k, x in enumerate(operands[: self.layout.carries])]
         columns = [self._column(k, stack) for k, stack in enumerate(stacks or [None] * self._added())]
+        body, outermost = _Body(lines, self.body), lines.collect()
+        self._write_ahead(body, operands)
         before = lines.collect()
         outer_allocates, lines.allocates = lines.allocates, False
-        nexts = self._write_trip(operands, carries, columns)
+        nexts = self._write_trip(body, operands, carries, columns)
         trip = lines.end(before)
         allocates, lines.allocates = lines.allocates, outer_allocates or lines.allocates or bool(nexts)
         for k, local in nexts.items():
@@ -478,6 +521,11 @@ class _Loop:
             lines.add(f"{kind} *{local} = as_alloc(&arena, {product(carries[k].dims)} * (int64_t)sizeof({kind}));")
             lines.add(f"if (!{local}) AS_FAIL")
         self._write_loop(operands, carries, trip, allocates)
+        block = lines.end(outermost)
+        if self.is_scan:
+            lines.add(f"if ({operands[self.layout.stacks.start].dims[0]} > 0) {{", *block, "}")
+        else:
+            lines.add("do {", *self._test(operands, carries), *block, "} while (0);")
         return [*self._ends(operands, carries, nexts), *[self._collected(k, c) for k, c in enumerate(columns)]]
 
     def _added(self) -> int:
@@ -531,8 +579,17 @@ class _Loop:
             k -= 1
         return self.body.outputs[self.layout.carries + k].meta
 
+    def _write_ahead(self, body: _Body, operands: Sequence[Array]) -> None:
+        """Write what no trip changes, before the first one."""
+        captured = range(self.layout.own, len(self.body.inputs))
+        sizes = {}
+        for source in self.body.dims:
+            with contextlib.suppress(NotExpressible):
+                sizes[source.variable] = self._variable(source.variable)
+        body.run_ahead({self.body.inputs[k]: _unowned(operands[k]) for k in captured}, sizes)
+
     def _write_trip(
-        self, operands: Sequence[Array], carries: Sequence[Array], columns: Sequence[Array | str]
+        self, body: _Body, operands: Sequence[Array], carries: Sequence[Array], columns: Sequence[Array | str]
     ) -> dict[int, str]:
         """Write what a trip does; return the locals of memory for carries that it makes anew."""
         lines = self.lines
@@ -543,7 +600,7 @@ class _Loop:
         inputs += [
             self._piece(k, x, operands) for k, x in enumerate(operands[self.layout.stacks.stop : self.layout.own])
         ]
-        results = _Body(lines, self.body).run([*inputs, *captured])
+        results = body.run([*inputs, *captured])
         added = results[self.layout.carries :]
         if not self.is_scan and added:
             added = [scalar(BOOL, "1"), *added]

@@ -100,6 +100,7 @@ class Lines:
         self.allocates = False  # since the loop that is written began
         self.sources: dict[SourceLine, int] | None = None  # numbers of lines of the user, where these are noted
         self.noted = 0  # the number of the last one in this block
+        self.called: list[Any] = []  # steps that NumPy runs
 
     def name(self, letter: str) -> str:
         """Return a local that is new."""

@@ -7,14 +7,14 @@ import ctypes
 import functools
 import logging
 import math
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from anyshape.backend.native.launch import declines
+from anyshape.backend.native.nest_calls import CALL, LOOK, RUNS, CalledStep
 from anyshape.backend.native.nest_source import MOST_AXES, nest_text
 from anyshape.backend.native.statements import NotExpressible
 from anyshape.backend.native.toolchain import Build, BuildError
@@ -23,8 +23,7 @@ from anyshape.support.fork_lock import Lock
 
 _LOG = logging.getLogger("anyshape.kernels")
 _NAME = "nest"
-_INTERRUPTED, _LARGE = 32, 64
-_LOOK = ctypes.CFUNCTYPE(ctypes.c_int)
+_LARGE = 64
 
 
 @functools.cache
@@ -55,6 +54,7 @@ class Nest:
         self._lock = Lock()
         try:
             self.text = nest_text(op, params, metas, results)
+            self.steps = [CalledStep(node) for node in self.text.called]
             self._build = Build(_header() + self.text.text.replace("@name@", _NAME))
         except (NotExpressible, BuildError) as reason:
             self.state = f"NumPy: {reason}"
@@ -87,12 +87,18 @@ class Nest:
         if build.outcome is None:
             return
         try:
-            function = getattr(ctypes.CDLL(str(build.result())), _NAME)
-            function.restype, function.argtypes = ctypes.c_int64, [ctypes.py_object, ctypes.c_void_p, _LOOK]
-            self.function, self.state = function, "compiled"
+            self.install(ctypes.CDLL(str(build.result())), _NAME)
         except (BuildError, OSError) as reason:
             self.state = f"NumPy: {reason}"
         self._build = None
+
+    def install(self, library: ctypes.CDLL, name: str) -> None:
+        """Take the function of this name, and say which steps NumPy runs."""
+        function = getattr(library, name)
+        function.restype, function.argtypes = ctypes.c_int64, [ctypes.py_object, ctypes.c_void_p, LOOK, CALL]
+        steps = [f"{step.node.op} at {step.node.where}" for step in self.steps]
+        by_numpy = f", with {', '.join(dict.fromkeys(steps))} by NumPy" if steps else ""
+        self.function, self.state = function, f"compiled{by_numpy}"
 
     def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[Any, ...]]) -> list[Any] | None:
         """Return the results for operands, given the sizes of results that are known; None: NumPy is to serve them."""
@@ -107,9 +113,7 @@ class Nest:
         function = self.function
         if function is None:
             return None  # another thread has left it to NumPy
-        status = function((np.ndarray, *arrays, *passed), sized, _SIGNALS.look)
-        if status & _INTERRUPTED:
-            _SIGNALS.raise_error()
+        status = RUNS.run(self.steps, function, (np.ndarray, *arrays, *passed), sized)
         if status & _LARGE:
             self.function, self.state = None, "NumPy: its products of matrices are large"
             return None
@@ -126,36 +130,6 @@ def nest_of(op: Any, params: Any, metas: Any, results: Any) -> Nest:
     return Nest(op, dict(params), metas, results)
 
 
-class _Signals(threading.local):
-    """Lets Python handle signals while a nest runs, and keeps what a handler raises."""
-
-    def __init__(self) -> None:
-        self._begin()
-
-    def _begin(self) -> None:
-        self.error: BaseException | None = None
-        self.look = _LOOK(functools.partial(next, self._looks(), 1))
-
-    def _looks(self) -> Iterator[int]:
-        """Give 0, or 1 once a handler has raised: handlers run where a generator goes on, so inside of `try`."""
-        result = 0
-        while True:
-            try:
-                yield result
-                result = 0
-            except GeneratorExit:
-                return
-            except BaseException as error:
-                self.error, result = error, 1
-
-    def raise_error(self) -> NoReturn:
-        """Raise what a handler raised."""
-        error = self.error or KeyboardInterrupt()
-        self._begin()
-        raise error
-
-
-_SIGNALS = _Signals()
 _LIBC = ctypes.CDLL(None)
 _LIBC.free.argtypes = [ctypes.c_void_p]
 
