@@ -38,6 +38,7 @@ from benchmarks import (
     importing,
     lending,
     loops,
+    machine_loops,
     npbench,
     peers,
     plain,
@@ -61,7 +62,7 @@ except ImportError:
 
 MODULES = (
     importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention, loops, decisions,
-    plain, assigning, scientific, threads, lending, cluster, npbench,
+    plain, assigning, scientific, threads, lending, cluster, machine_loops, npbench,
 )  # fmt: skip
 SECTIONS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 SECTIONS["one_thread"] = speed.in_one_thread
@@ -75,6 +76,7 @@ SMALLER: dict[str, dict[str, Any]] = {  # in a quick run
     "lending": {"names": ("scipy.cluster.vq",)},
     "assigning": {"steps": 3, "elements": 5},
     "loops": {"steps": 10, "examples": 4, "lengths": 5, "libraries": ()},
+    "machine_loops": {"scale": 0.01, "libraries": ()},
     "threads": {"sizes": (5,)},
     "first_calls": {"ops": (100, 1_000), "leaves": (100,), "libraries": ()},
 }

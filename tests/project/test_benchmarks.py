@@ -26,7 +26,9 @@ from benchmarks import (
     importing,
     lending,
     libraries,
+    loop_programs,
     loops,
+    machine_loops,
     npbench,
     npbench_worker,
     reference,
@@ -43,6 +45,7 @@ from benchmarks import (
     workloads,
 )
 from benchmarks.by_hand import BY_HAND
+from tests.backend.native.compiled import needs_compiler
 
 QUICK = timing.QUICK
 
@@ -574,6 +577,20 @@ def test_a_report_is_written_into_pages():
 def test_a_quick_report_is_not_stored():
     with pytest.raises(SystemExit, match="without --quick"):
         tables.merged({}, a_report(quick=True))
+
+
+@needs_compiler
+def test_loops_have_the_gradients_of_loops_of_c_by_hand(tmp_path):
+    programs = loop_programs.programs(0.03)
+    result, over_hand = machine_loops.run(QUICK, 0.03, (), [name for name in programs if name.startswith("GARCH")])
+    assert result.limit == 0.03 and "by hand" in result.detail and over_hand.value > 0
+    library = machine_loops.compiled(tmp_path)
+    assert len({p.by_hand[0] for p in programs.values()}) == len(programs) - 1 == 7  # two sizes of one
+    for program in programs.values():
+        value, slopes = anyshape.value_and_grad(program.loss, program.wrt)(*program.arguments)
+        expected, by_hand = machine_loops.by_hand(library, program)()
+        for got, want in zip((value, *slopes), (expected, *by_hand), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
 
 
 @pytest.fixture
