@@ -12,6 +12,7 @@ from anyshape.graph.ir.graph import Op
 from anyshape.ops import dynamic as dy
 from anyshape.ops import gathering as ga
 from anyshape.ops import indexing as ix
+from anyshape.ops import reduction as rd
 
 
 def _position(lines: Lines, index: Array, size: str) -> str:
@@ -235,22 +236,38 @@ def _index_bounds(site: Site, x: Array) -> Array:
 
 
 def _window_bounds(site: Site, x: Array) -> Array:
-    """Check that windows start inside of an array."""
-    if site.params["mode"] != "error" or site.params["vector"] >= len(x.dims):
-        raise NotExpressible("checks of windows beyond the array")
-    vector, lines = site.params["vector"], site.lines
-    lasts = [lines.size(f"({n} - {w} + 1)") for n, w in zip(site.sizes("sizes"), site.sizes("windows"), strict=True)]
+    """Check that windows start inside of an array; in other modes, that it can hold a window, or nothing."""
+    vector, lines, mode = site.params["vector"], site.lines, site.params["mode"]
+    sizes, windows = site.sizes("sizes"), site.sizes("windows")
     lines.settle(x)
-    dims = [n for a, n in enumerate(x.dims) if a != vector]
+    dims, count = [n for a, n in enumerate(x.dims) if a != vector], int(x.dims[vector]) if vector < len(x.dims) else 1
 
     def body(i: list[str]) -> list[str]:
-        at = lambda k: x.at([*i[:vector], str(k), *i[vector:]])
-        return [
-            f"if ({at(k)} < 0 || {at(k)} >= {last}) AS_FAIL" for k, last in enumerate(lasts) if k < int(x.dims[vector])
-        ]
+        checks = []
+        for k, (size, window) in enumerate(zip(sizes, windows, strict=True)):
+            at = x.at([*i[:vector], str(k), *i[vector:]] if vector < len(x.dims) else i) if k < count else "0"
+            if k >= count:
+                checks.append(f"{size} == 0")
+            elif mode in ("error", "clip"):
+                beyond = f"({at} < 0 || {at} > {size} - {window})"
+                checks.append(beyond if mode == "error" else f"{size} < {window} && {beyond}")
+        return [f"if ({check}) AS_FAIL" for check in checks]
 
     lines.over(dims, body)
     return x
+
+
+def _permute(site: Site, x: Array, order: Array) -> Array:
+    """Return the elements at positions along an axis; or, as the inverse, put them there."""
+    axis, lines = site.params["axis"], site.lines
+    for one in (x, order):
+        lines.settle(one)
+    moved = lambda i: [*i[:axis], _inside(order.at(i), x.dims[axis], True), *i[axis + 1 :]]
+    if not site.params["inverse"]:
+        return lines.settle(derived(x, x.dims, lambda i: x.at(moved(i)), order, steps=1))
+    target = lines.allocated(site.dtype, x.dims)
+    lines.over(x.dims, lambda i: [f"{target.at(moved(i))} = {x.at(i)};"])
+    return target
 
 
 POSITION_RULES: dict[Op, Rule] = {
@@ -258,6 +275,7 @@ POSITION_RULES: dict[Op, Rule] = {
     ix.put_add_op: _put_add,
     ix.index_bounds_op: _index_bounds,
     ix.window_bounds_op: _window_bounds,
+    rd.permute_op: _permute,
     ga.gather_op: _gather,
     ga.gather_dynamic_op: _gather,
     ga.scatter_set_op: _scatter("{0} = {1}"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -156,6 +156,24 @@ def _size_token(site: Site, x: Array) -> Array:
     else:
         text = f"as_min(as_max({text}, 0), {site.size(limit)})"
     return Array(site.dtype, (site.lines.size(text),), lambda _: "1")
+
+
+def _nonzero(site: Site, x: Array) -> Any:
+    """Return the positions of elements that are not 0, a vector for each axis."""
+    lines, count, at = site.lines, site.lines.name("n"), site.lines.name("k")
+    if not x.dims:
+        raise NotExpressible("nonzero of a number")
+    lines.settle(x)
+    lines.add(f"int64_t {count} = 0, {at} = 0;")
+    lines.over(x.dims, lambda i: [f"{count} += {x.at(i)} != 0;"])
+    targets = [lines.allocated(v.meta.dtype, (count,)) for v in site.node.outputs]
+
+    def body(i: list[str]) -> list[str]:
+        writes = " ".join([f"{target.at([at])} = {j};" for target, j in zip(targets, i, strict=True)])
+        return [f"if ({x.at(i)} != 0) {{ {writes} {at}++; }}"]
+
+    lines.over(x.dims, body)
+    return targets if len(targets) > 1 else targets[0]
 
 
 def _iota(site: Site) -> Array:
@@ -315,6 +333,7 @@ RULES: dict[Op, Rule] = (
         cr.size_value_op: _size_value,
         cr.iota_op: _iota,
         cr.full_op: _full,
+        dy.nonzero_op: _nonzero,
         dy.size_token_op: _size_token,
         mv.slice_op: _slice,
         mv.slice_update_op: _slice_update,

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler.c_expressions import c_literal
+from anyshape.backend.native.nest_branches import Branches
 from anyshape.backend.native.nest_calls import called
 from anyshape.backend.native.nest_rules import SUMMED, UPDATES, rule_of
 from anyshape.backend.native.nest_steps import Site, added, sum_with
@@ -31,10 +32,12 @@ from anyshape.backend.native.nest_values import (
     Buffer,
     Lines,
     Sizes,
+    again,
     derived,
     kind_of,
     product,
     scalar,
+    unowned,
     whole,
 )
 from anyshape.backend.native.statements import NotExpressible
@@ -45,7 +48,7 @@ from anyshape.graph.sizes.expr import as_atom
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
 from anyshape.ops import control_flow as cf
 from anyshape.ops import elementwise as ew
-from anyshape.ops.loops import Layout, changing_carries, scan_op, varying_variables, while_op
+from anyshape.ops.loops import Layout, changing_carries, scan_op, varying_variables, while_each_op, while_op
 
 BOOL = np.dtype(bool)
 TRIPS = 1 << 16  # of a loop without others inside between two looks for signals
@@ -248,7 +251,7 @@ class _Body:
         for value in [v for node in self.ahead for v in node.outputs]:
             if self.env[value].adds is None:
                 self.lines.settle_computed(self.env[value])
-            self.env[value] = _unowned(self.env[value])
+            self.env[value] = unowned(self.env[value])
 
     def _write_nodes(self, nodes: Sequence[tuple[int, Node]]) -> None:
         """Write steps, with their positions in the graph."""
@@ -309,7 +312,11 @@ class _Body:
         rule = rule_of(node.op)
         operands = [self.env[v] for v in node.inputs]
         site = Site(node, self.lines, self._sizes(node).text, lambda: self._target(node), dict(node.params))
-        (output,) = node.outputs
+        output, *others = node.outputs
+        if others:
+            results: Any = rule(site, *operands)
+            self.env.update(zip(node.outputs, results, strict=True))
+            return
         if node.op is ew.add_op and is_sparse_sum(operands):
             self.env[output] = self._bound(node, self._write_sum(node, site, operands))
             return
@@ -363,7 +370,7 @@ class _Body:
         """Return the memory of operand k, or a copy where that is needed later."""
         x = self.env[node.inputs[k]]
         if not self.owns(node, k):
-            return self.lines.copied(_again(x))
+            return self.lines.copied(again(x))
         self.written(x)
         return whole(x.dtype, x.dims, x.buffer)  # type: ignore[arg-type]
 
@@ -402,7 +409,11 @@ class _Body:
         if node.op in (scan_op, while_op):
             results = self._write_loop(node, params)
         elif node.op is cf.cond_op:
-            results = self._write_branches(node, params["branches"])
+            results = self._branches().choose(node, params["branches"], [self.env[v] for v in node.inputs])
+        elif node.op is cf.cond_each_op:
+            results = self._branches().choose_each(node, params, [self.env[v] for v in node.inputs])
+        elif node.op is while_each_op:
+            results = self._write_rows(node, params["rows"][0])
         else:
             raise NotExpressible(f"{node.op} has no statement in C")
         for output, result in zip(node.outputs, results, strict=True):
@@ -418,60 +429,23 @@ class _Body:
         operands = [self.env[v] for v in node.inputs]
         return _Loop(self, node.op, params, operands, owned).write(operands)
 
-    def _write_branches(self, node: Node, branches: Sequence[Graph]) -> list[Array]:
-        """Write the branches of a choice. Results are numbers, or memory that the branch which runs fills."""
-        lines, (index, *operands) = self.lines, [self.env[v] for v in node.inputs]
-        lines.settle_computed(*operands)
-        results = [self._declared(v.meta) for v in node.outputs]
-        chosen = lines.name("k")
-        lines.add(f"const int64_t {chosen} = as_min(as_max((int64_t){index.at(())}, 0), {len(branches) - 1});")
-        for k, branch in enumerate(branches):
-            lines.add(f"if ({chosen} == {k}) {{" if not k else f"}} else if ({chosen} == {k}) {{")
-            before = lines.collect()
-            ends = _Body(lines, branch).run([_unowned(x) for x in operands])
-            for result, end in zip(results, ends, strict=True):
-                self._assign(result, end)
-            lines.add(*lines.end(before))
-        lines.add("}")
-        return results
+    def _branches(self) -> Branches:
+        """Return what writes branches among the steps of this body."""
+        return Branches(self.lines, lambda graph, inputs: _Body(self.lines, graph).run(inputs), Sizes(self._variable))
 
-    def _declared(self, meta: TensorMeta) -> Array:
-        """Return a result of branches, whose locals are declared here and set in each."""
-        lines, local, kind = self.lines, self.lines.name("c"), kind_of(meta.dtype)
-        lines.add(f"{kind} {'*' if meta.rank else ''}{local} = 0;")
-        if not meta.rank:
-            return scalar(meta.dtype, local)
-        dims = tuple([f"{local}_n{axis}" for axis in range(meta.rank)])
-        lines.add(*[f"int64_t {n} = 0;" for n in dims])
-        return whole(meta.dtype, dims, Buffer(local, True))
-
-    def _assign(self, result: Array, end: Array) -> None:
-        """Set the locals of a result at the end of a branch."""
-        lines = self.lines
-        if result.buffer is None:
-            lines.add(f"{result.at(())} = {end.at(())};")
-            return
-        copied = lines.copied(_again(end) if end.buffer is not None else end)
-        assert copied.buffer is not None
-        lines.add(f"{result.buffer.name} = {copied.buffer.name};")
-        lines.add(*[f"{mine} = {n};" for mine, n in zip(result.dims, copied.dims, strict=True)])
+    def _write_rows(self, node: Node, rows: Graph) -> list[Array]:
+        """Write the loop of all examples of a batch."""
+        operands = [self.env[v] for v in node.inputs]
+        self.lines.settle_computed(*operands)
+        ends = _Body(self.lines, rows).run([unowned(x) for x in operands])
+        own = [not x.dims or (x.buffer is not None and x.buffer.owned) for x in ends]
+        return [x if is_own else self.lines.copied(again(x)) for x, is_own in zip(ends, own, strict=True)]
 
 
 def is_sparse_sum(operands: Sequence[Array]) -> bool:
     """Return whether one of two operands has parts that are added to the other, of the same sizes."""
     x, y = operands
     return bool(x.dims) and x.dims == y.dims and (x.is_sum or y.is_sum)
-
-
-def _again(x: Array) -> Array:
-    """Return an array as a value that is not memory itself, so that it is copied."""
-    return x if x.buffer is None else Array(x.dtype, x.dims, x.at, None, (x,))
-
-
-def _unowned(x: Array) -> Array:
-    """Return an operand that a subgraph reads alone; what it settles, it settles for itself."""
-    buffer = None if x.buffer is None else Buffer(x.buffer.name, False)
-    return Array(x.dtype, x.dims, x.at, buffer, (x,), x.depth, x.adds)
 
 
 class _Loop:
@@ -543,7 +517,7 @@ class _Loop:
         if not x.dims:
             lines.add(f"{x.kind} {local} = {x.at(())};")
             return scalar(x.dtype, local)
-        memory = x if k in self.owned else lines.copied(_again(x))
+        memory = x if k in self.owned else lines.copied(again(x))
         assert memory.buffer is not None
         lines.add(f"{x.kind} *{local} = {memory.buffer.name};")
         for variable, n in zip(self._variables(k), x.dims, strict=True):
@@ -586,7 +560,7 @@ class _Loop:
         for source in self.body.dims:
             with contextlib.suppress(NotExpressible):
                 sizes[source.variable] = self._variable(source.variable)
-        body.run_ahead({self.body.inputs[k]: _unowned(operands[k]) for k in captured}, sizes)
+        body.run_ahead({self.body.inputs[k]: unowned(operands[k]) for k in captured}, sizes)
 
     def _write_trip(
         self, body: _Body, operands: Sequence[Array], carries: Sequence[Array], columns: Sequence[Array | str]
@@ -595,7 +569,7 @@ class _Loop:
         lines = self.lines
         self.trip = lines.name("t")
         count = len(self.body.inputs)
-        captured = [_unowned(x) for x in operands[self.layout.own : count]]
+        captured = [unowned(x) for x in operands[self.layout.own : count]]
         inputs = [*carries, *[self._element(x) for x in operands[self.layout.stacks]]]
         inputs += [
             self._piece(k, x, operands) for k, x in enumerate(operands[self.layout.stacks.stop : self.layout.own])
@@ -716,7 +690,7 @@ class _Loop:
         """Return the lines that end a loop where its condition does not hold."""
         lines = self.lines
         before = lines.collect()
-        (test,) = _Body(lines, self.params["loop"][0]).run([*carries, *map(_unowned, operands[len(carries) :])])
+        (test,) = _Body(lines, self.params["loop"][0]).run([*carries, *map(unowned, operands[len(carries) :])])
         lines.add(f"if (!({test.at(())})) break;")
         return lines.end(before)
 

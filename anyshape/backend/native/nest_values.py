@@ -261,6 +261,17 @@ def derived(x: Array, dims: Texts, at: At, *others: Array, dtype: np.dtype | Non
     return Array(dtype or x.dtype, dims, at, None, parts, max([y.depth for y in parts]) + steps)
 
 
+def again(x: Array) -> Array:
+    """Return an array as a value that is not memory itself, so that it is copied."""
+    return x if x.buffer is None else Array(x.dtype, x.dims, x.at, None, (x,))
+
+
+def unowned(x: Array) -> Array:
+    """Return an operand that a subgraph reads alone; what it settles, it settles for itself."""
+    buffer = None if x.buffer is None else Buffer(x.buffer.name, False)
+    return Array(x.dtype, x.dims, x.at, buffer, (x,), x.depth, x.adds)
+
+
 @dataclass(eq=False, slots=True)
 class Sizes:
     """Texts of sizes; `leaf` gives the text of a variable or of an axis."""
