@@ -116,6 +116,10 @@ class Decisions:
             x.builder.emit(decide_op, [x], (), {"answer": answer, "turn": turn})
         return answer
 
+    def value(self, x: Traced) -> Any:
+        """Return a value in this call, which the program does not check."""
+        return self._values().of((x.builder, x.value))
+
     def shown(self, x: Traced) -> str:
         """Return the text of a value in this call."""
         try:

@@ -389,6 +389,10 @@ class _Answers:
         text: str = self._of_call().shown(x)
         return text
 
+    def value(self, x: Traced) -> Any:
+        """Return a value in the call."""
+        return self._of_call().value(x)
+
     def _of_call(self) -> Any:
         if self.decisions is None:
             self.decisions = value_decisions.Decisions(*self.start)

@@ -110,14 +110,20 @@ def grad(
     return derivative(transformed, name, (grad, function, argnums, has_aux), declared)
 
 
-def derivative(transformed: Callable[..., Any], name: str, recipe: tuple[Any, ...], declared: Declared) -> Jitted:
+def derivative(
+    transformed: Callable[..., Any],
+    name: str,
+    recipe: tuple[Any, ...],
+    declared: Declared,
+    kind: type[Jitted] = Jitted,
+) -> Jitted:
     """Return a derivative jitted; its recipe is the transform, the function, argnums and others."""
     _, function, argnums, *_ = recipe
     chosen = _entries(name, argnums)
     options = declared.options(function, name, "all")
     if options.static:
         options.static.require_other(argnums)
-    jitted = jit_transform(transformed, name, function, recipe, options, behind_object, declared.keywords())
+    jitted = jit_transform(transformed, name, function, recipe, options, behind_object, declared.keywords(), kind)
     inner = function.positional_from if isinstance(function, Jitted) else 0
     jitted.positional_from = None if inner is None or min(chosen) < 0 else max(inner, max(chosen) + 1)
     if declared.is_empty:

@@ -117,6 +117,7 @@ def jit_transform(
     options: Options | None = None,
     without_object: Callable[[Any], Any] | None = None,
     keywords: Mapping[str, Any] = types.MappingProxyType({}),
+    kind: type[Jitted] = Jitted,
 ) -> Jitted:
     """Return a transformed function: inside a trace `function` works on its values, outside it is jitted.
 
@@ -139,7 +140,7 @@ def jit_transform(
         return transform(bind(like, instance), shifted, *rest, **others).function
 
     remake: tuple[Any, ...] = (recipe[0], recipe[1:], dict(keywords)) if recipe else ()
-    return Jitted(function, name, like, options, remake, method if without_object is not None else None)
+    return kind(function, name, like, options, remake, method if without_object is not None else None)
 
 
 @short_traceback
