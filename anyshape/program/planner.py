@@ -68,7 +68,7 @@ from anyshape.tracing.trace import Trace
 if TYPE_CHECKING:
     from anyshape.backend.native.automatic import AutomaticKernels
     from anyshape.backend.native.kernels import PlanKernels
-    from anyshape.backend.native.nest_sites import Nests
+    from anyshape.backend.native.nest_sites import Nests, PlanLoops
 
 _PLAN = logging.getLogger("anyshape.plan")
 
@@ -224,32 +224,33 @@ class Planner:
         budget = self._budget(graph, plan, over_limit, timers)
         with phase(f"generating code of {self.graph.name}"), collection_deferred():
             guards = [*before, *entry_guards, *after]
-            kernels = self._kernels_of(plan, tier)
-            return compile_plan(plan, budget, guards, timers, self.threads, meter, kernels, nests=self._nests_of(plan))
+            nests = self._nests_of(plan)
+            kernels = self._kernels_of(plan, tier, nests)
+            return compile_plan(plan, budget, guards, timers, self.threads, meter, kernels, nests=nests)
 
-    def _nests_of(self, plan: Plan) -> Nests | None:
+    def _nests_of(self, plan: Plan) -> PlanLoops | None:
         """Return what runs the loops of a plan as machine code, None for a plan without any."""
-        if self.compile_mode == "off" or self.max_bytes is not None or not has_loop(plan):
+        if self.compile_mode == "off" or self.max_bytes is not None or not has_loop(plan.steps):
             return None
         if self.nests is None:
             self.nests = loop_nests.Nests(self.compile_mode)
-        return self.nests
+        return self.nests.of_plan()
 
-    def _kernels_of(self, plan: Plan, tier: Tier | None) -> PlanKernels | AutomaticKernels | None:
+    def _kernels_of(
+        self, plan: Plan, tier: Tier | None, nests: PlanLoops | None
+    ) -> PlanKernels | AutomaticKernels | None:
         """Return what collects the kernels of a plan. A first plan has none, nor one whose memory is limited."""
         is_first = (tier or self.tier) is not Tier.OPTIMISED
         if self.compile_mode == "off" or is_first or self.max_bytes is not None:
             return None
-        is_auto = self.compile_mode == "auto"
-        kernels = automatic_kernels.AutomaticKernels() if is_auto else native_kernels.PlanKernels(self.compile_mode)
+        mode, automatic = self.compile_mode, automatic_kernels.AutomaticKernels()
+        kernels = automatic if mode == "auto" else native_kernels.PlanKernels(mode, nests, automatic)
         self.kernels.append(kernels)
         return kernels
 
     def kernel_outcomes(self) -> tuple[str, ...]:
         """Return what became of the groups and loops that were to be compiled, a line for each outcome."""
-        for kernels in self.kernels:
-            kernels.refresh()
-        states = [state for kernels in self.kernels for state in kernels.states.values()]
+        states = [state for kernels in self.kernels for state in kernels.outcomes().values()]
         loops = [] if self.nests is None else self.nests.states()
         groups = [f"{count} of {len(states)} groups: {state}" for state, count in Counter(states).items()]
         return *groups, *[f"{count} of {len(loops)} loops: {state}" for state, count in Counter(loops).items()]
@@ -260,8 +261,9 @@ class Planner:
         @functools.cache
         def compiled() -> Run:
             plan = self.unhoisted(graph, tier)
-            kernels = self._kernels_of(plan, tier)
-            return compile_plan(plan, timers=timers, meter=meter, kernels=kernels, nests=self._nests_of(plan))
+            nests = self._nests_of(plan)
+            kernels = self._kernels_of(plan, tier, nests)
+            return compile_plan(plan, timers=timers, meter=meter, kernels=kernels, nests=nests)
 
         def run(*arrays):
             return compiled()(*arrays)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from anyshape.backend.compiler.codegen.execute import Run
+from anyshape.backend.compiler.codegen.execute import Run, has_loop
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.backend.compiler.plan import Plan
 from anyshape.backend.runtime import outcome
-from anyshape.backend.runtime.config import compile_mode, config
+from anyshape.backend.runtime.config import compile_mode
 from anyshape.errors import ArgumentError, DecisionError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders
 from anyshape.graph.ir.graph import Graph, decisions_of, has_effects
@@ -60,7 +60,8 @@ class Program:
         self.trace, self.max_bytes, self.optimize = trace, max_bytes, optimize
         self.compile = compile
         self.states: Sequence[Any] = ()  # captured, of the function that was traced
-        mode, why = mode_of(config.optimize if optimize is None else optimize, max_bytes, timers)
+        waits = compile_mode(compile) == "wait" and has_loop(trace.graph.nodes)
+        mode, why = mode_of(optimize, max_bytes, timers, waits=waits)
         last = Tier.FIRST if mode == "off" else Tier.OPTIMISED
         self.planner: Planner = Planner(trace, max_bytes, last, compile_mode(compile)) if planner is None else planner
         self.graph: Graph = self.planner.graph

@@ -266,14 +266,20 @@ def _time(seconds: float) -> str:
     return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
-def mode_of(optimize: str, max_bytes: int | None, timers: Any) -> tuple[str, str]:
-    """Return when optimised plans are made, and why then."""
+def mode_of(optimize: str | None, max_bytes: int | None, timers: Any, *, waits: bool = False) -> tuple[str, str]:
+    """Return when optimised plans are made, and why then.
+
+    - `waits`: whether a plan waits until its loops are built.
+    """
+    optimize = config.optimize if optimize is None else optimize
     if optimize == "auto" and max_bytes is not None:
         return "now", "as max_bytes bounds its arrays"
     if optimize == "auto" and config.reproducible:
         return "now", "as anyshape.config.reproducible is set"
     if optimize == "auto" and timers is not None:
         return "now", "for a profile"
+    if optimize == "auto" and waits:
+        return "now", 'as compile="wait" builds its loops'
     return optimize, f'by optimize="{optimize}"'
 
 

@@ -1,6 +1,6 @@
-"""Show a first call that takes long: after two seconds it says what is under way, in the log and on a terminal.
+"""Show a first call that takes long: after a second it says what is under way, in the log and on a terminal.
 
-The logger `anyshape.progress` has a line of level INFO after two seconds, and whenever that time has doubled. Where
+The logger `anyshape.progress` has a line of level INFO after a second, and whenever that time has doubled. Where
 standard error is a terminal, one line of the main thread is updated there, and cleared at the end.
 """
 
@@ -19,7 +19,7 @@ from anyshape.support.fork_lock import is_thread_state
 from anyshape.support.packages import shutil
 
 _LOG = logging.getLogger("anyshape.progress")
-FIRST = 2.0  # seconds until the first line
+FIRST = 1.0  # seconds until the first line
 _REDRAW = 0.2  # seconds between two lines on a terminal
 _CLEAR = "\r\x1b[K"
 
@@ -77,7 +77,7 @@ class phase:
 
     def show(self) -> None:
         """Show what is under way."""
-        self.clock.show(f"{self.text}: {self.ops:,} ops")
+        self.clock.show(f"{self.text}: {self.ops:,} ops" if self.ops else self.text)
 
 
 class _Thread(threading.local):

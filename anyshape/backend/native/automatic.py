@@ -141,8 +141,13 @@ class AutomaticKernels:
         states = {name: self.work.reason() if s == "waiting" else s for name, s in states.items()}
         return states | {name: ROW_SUMS.state(dtype) for name, dtype in self._sums.items() if ROW_SUMS.work.seconds}
 
-    def refresh(self) -> None:
-        """Do nothing: states are read when they are asked for."""
+    def outcomes(self) -> dict[str, str]:
+        """Return what became of each group by now."""
+        return self.states
+
+    def in_loop(self, site: Any) -> "AutomaticKernels":
+        """Return what takes the groups in a loop: runs of them in NumPy are counted."""
+        return self
 
     def add(self, name: str, writer: GroupSource) -> bool:
         """Take a group. Its kernel is written when a run counts, so calls pass all sizes."""

@@ -15,7 +15,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,11 @@ from anyshape.backend.native.toolchain import (
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.indexing import put_add_op
 from anyshape.support.fork_lock import Lock
+
+if TYPE_CHECKING:
+    from anyshape.backend.native.automatic import AutomaticKernels
+    from anyshape.backend.native.nest_sites import NestSite, PlanLoops
+    from anyshape.backend.native.nests import NestLibrary
 
 _LOG = logging.getLogger("anyshape.kernels")
 
@@ -80,10 +85,16 @@ def _stamp() -> str:
 
 @dataclass(eq=False, slots=True)
 class _Library:
-    """Groups whose kernels are built together, and the build once there is one."""
+    """Groups whose kernels are built together, with nests of loops, and the build once there is one."""
 
     groups: list[_Group]
+    nests: "NestLibrary | None" = None
     build: Build | None = None
+
+    @property
+    def text(self) -> str:
+        """Text of all functions."""
+        return "\n".join([_text(self.groups, "kernel"), *([] if self.nests is None else [self.nests.text])])
 
     def verdicts(self) -> list[_Verdict] | None:
         """Return what was found out about these kernels before, in any process."""
@@ -93,7 +104,7 @@ class _Library:
 
     def is_useless(self) -> bool:
         """Return whether it is known that no kernel serves."""
-        verdicts = self.verdicts()
+        verdicts = self.verdicts() if self.nests is None else None
         return verdicts is not None and not any(verdict.most for verdict in verdicts)
 
 
@@ -102,16 +113,29 @@ class PlanKernels:
     """Kernels of the groups of one plan, and what became of each.
 
     - `mode`: "wait", "background" or "auto". In the last two, this process runs one compiler at a time.
+    - `nests`: the loops of the plan. In the mode "wait", they are built with the groups.
+    - `later`: takes groups in loops that have a nest, and builds them once NumPy's runs are worth it.
     - `states`: for each group that was seen, "waiting", "compiled", or why NumPy runs it.
     """
 
     mode: str
+    nests: "PlanLoops | None" = None
+    later: "AutomaticKernels | None" = None
     states: dict[str, str] = field(default_factory=dict)
     _groups: list[_Group] = field(default_factory=list)
     _steps: dict[str, np.dtype] = field(default_factory=dict)  # steps that sum rows, with their dtypes
     _namespace: dict[str, Any] = field(default_factory=dict)
     _pending: list[_Library] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
+
+    def in_loop(self, site: "NestSite") -> "PlanKernels | AutomaticKernels":
+        """Return what takes the groups in a loop."""
+        return self.later if self.later is not None and site.nest().name else self
+
+    def outcomes(self) -> dict[str, str]:
+        """Return what became of each group by now."""
+        self.refresh()
+        return self.states | ({} if self.later is None else self.later.outcomes())
 
     def add(self, name: str, writer: GroupSource) -> bool:
         """Write the kernel of a group under a name. Return False if no kernel can compute the group."""
@@ -142,13 +166,15 @@ class PlanKernels:
         return function
 
     def build(self, namespace: dict[str, Any]) -> None:
-        """Build the kernels now or in the background, and put them into the scope of the plan's function."""
+        """Take the scope of the plan's function, and begin to build: in the mode "wait", the first run does."""
         self.take(namespace)
+        if self.later is not None:
+            self.later.build(namespace)
+        for group in self._groups:
+            namespace[group.name] = functools.partial(self._run_if_built, group.name)
         if self.mode == "wait":
-            self.finish()
+            self.build_steps()
         else:
-            for group in self._groups:
-                namespace[group.name] = functools.partial(self._run_if_built, group.name)
             self.poll()
 
     def take(self, namespace: dict[str, Any]) -> None:
@@ -156,19 +182,15 @@ class PlanKernels:
         self._namespace = namespace
         if self._groups:
             self._pending = [_Library(self._groups)]
+            if self.nests is not None and self.mode == "wait":
+                self.nests.finish = self.finish
 
     def finish(self) -> None:
         """Build the kernels, and put them in place."""
         self.build_steps()
-        try:
-            while not self.poll():
-                builds = [library.build for library in self._pending if library.build is not None]
-                builds[0].wait() if builds else time.sleep(WAITED_SECONDS)  # another thread tests them
-        except BaseException:
-            for library in self._pending:
-                if library.build is not None:
-                    library.build.end()
-            raise
+        while not self.poll():
+            builds = [library.build for library in self._pending if library.build is not None]
+            builds[0].finish() if builds else time.sleep(WAITED_SECONDS)  # another thread tests them
 
     def build_steps(self) -> None:
         """Build what the kernels of steps share, and record its state."""
@@ -182,6 +204,8 @@ class PlanKernels:
 
     def _run_if_built(self, name: str, *arguments: Any) -> Any:
         """Run a kernel if it is in place by now. Else return None: NumPy serves the call."""
+        if self.mode == "wait":
+            self.finish()
         launcher = self._namespace[name] if self.poll() else None
         return None if launcher is None else launcher(*arguments)
 
@@ -199,7 +223,7 @@ class PlanKernels:
             self._pending = [later for library in self._pending for later in self._advanced(library, starts)]
         finally:
             self._lock.release()
-        return "waiting" not in self.states.values()
+        return not self._pending and "waiting" not in self.states.values()
 
     def _advanced(self, library: _Library, starts: bool) -> list[_Library]:
         """Return what is left to do for a library: nothing once its kernels are in place, or never will be."""
@@ -208,7 +232,9 @@ class PlanKernels:
                 return [library]
             self._put(library)
         except (BuildError, OSError) as error:
-            if isinstance(error, (CompileError, OSError)) and len(library.groups) > 1:
+            if library.nests is not None:
+                library.nests.decline(error, len(library.groups))
+            if isinstance(error, (CompileError, OSError)) and (len(library.groups) > 1 or library.nests is not None):
                 return [_Library([group]) for group in library.groups]
             self._record(library.groups, [_Verdict(0, str(error))] * len(library.groups))
             _LOG.debug("kernels: %s", error)
@@ -219,7 +245,9 @@ class PlanKernels:
         if library.build is None:
             if not starts and not compiler():
                 return False  # to say so when it matters
-            library.build = Build(_text(library.groups, "kernel"))
+            if self.nests is not None and self.mode == "wait":
+                library.nests = self.nests.library()
+            library.build = Build(library.text)
         build = library.build
         if build.outcome is not None or library.is_useless():
             return True
@@ -233,8 +261,11 @@ class PlanKernels:
             self._record(library.groups, known)
             return
         path = build.result()
-        verdicts = self.install(ctypes.CDLL(str(path)), "kernel", self._namespace, library.groups, known)
-        if known is None and None not in verdicts:
+        loaded = ctypes.CDLL(str(path))
+        if library.nests is not None:
+            library.nests.install(loaded)
+        verdicts = self.install(loaded, "kernel", self._namespace, library.groups, known)
+        if known is None and verdicts and None not in verdicts:
             keep_verdicts(build.folder, build.key, _stamp(), verdicts)
             if library.is_useless():
                 remove_object(path)

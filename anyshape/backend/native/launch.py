@@ -183,13 +183,8 @@ class RowSums:
 
     def load(self) -> None:
         """Build the library, and test its kernels."""
-        try:
-            while not self.poll(one_at_a_time=False):
-                self._build.wait() if self._build is not None else time.sleep(WAITED_SECONDS)
-        except BaseException:
-            if self._build is not None:
-                self._build.end()
-            raise
+        while not self.poll(one_at_a_time=False):
+            self._build.finish() if self._build is not None else time.sleep(WAITED_SECONDS)
 
     def poll(self, *, starts: bool = True, one_at_a_time: bool = True) -> bool:
         """Return whether the kernels are there, or never will be; test them if they are built by now.

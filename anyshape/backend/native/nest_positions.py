@@ -17,12 +17,17 @@ from anyshape.ops import reduction as rd
 
 def _position(lines: Lines, index: Array, size: str) -> str:
     """Return a local that holds a position along an axis; a negative index counts from the end."""
-    local, text = lines.name("j"), f"(int64_t){index.at(())}"
-    wraps = f"{local} + ({local} < 0 ? {size} : 0)"
-    lines.add(
-        f"int64_t {local} = {text};", f"{local} = {wraps};", f"if ((uint64_t){local} >= (uint64_t){size}) AS_FAIL"
-    )
-    return local
+    text = f"(int64_t){index.at(())}"
+
+    def write() -> str:
+        local = lines.name("j")
+        wraps = f"{local} + ({local} < 0 ? {size} : 0)"
+        lines.add(
+            f"int64_t {local} = {text};", f"{local} = {wraps};", f"if ((uint64_t){local} >= (uint64_t){size}) AS_FAIL"
+        )
+        return local
+
+    return write() if "[" in text or "*" in text else lines.once(f"position {text} {size}", write)
 
 
 def _inside(text: str, size: str, wraps: bool) -> str:
@@ -158,12 +163,19 @@ def _window_read(site: Site, x: Array, numbers: Any, dims: Texts, indices: Array
 
 def _starts_found(site: Site, w: Any, indices: Array, lasts: dict[int, str], own: Sequence[str]) -> dict[int, str]:
     """Write the lines that read the start of a window, and check it; return the locals by axis."""
-    begins = {}
-    for axis, text in zip(w.starts, _vectors(site, w, indices, own), strict=True):
-        local = begins[axis] = site.lines.name("j")
-        site.lines.add(f"const int64_t {local} = (int64_t)({text});")
-        site.lines.add(f"if ({local} < 0 || {local} >= {lasts[axis]}) AS_FAIL")
-    return begins
+    texts = zip(w.starts, _vectors(site, w, indices, own), strict=True)
+    return {axis: _start(site.lines, f"(int64_t)({text})", lasts[axis]) for axis, text in texts}
+
+
+def _start(lines: Lines, text: str, last: str) -> str:
+    """Return a local that holds the start of a window, which is checked."""
+
+    def write() -> str:
+        local = lines.name("j")
+        lines.add(f"const int64_t {local} = {text};", f"if ({local} < 0 || {local} >= {last}) AS_FAIL")
+        return local
+
+    return write() if "[" in text or "*" in text else lines.once(f"start {text} {last}", write)
 
 
 def _scatter(text: str) -> Rule:

@@ -94,8 +94,17 @@ def mapped(site: Site, text: str, xs: Sequence[Array]) -> Array:
 
     result = derived(xs[0], dims, at, *xs[1:], dtype=dtype, steps=1)
     if not dims:
-        return site.lines.scalar(dtype, result.at(()))
+        return _number(site, text, xs, result)
     return site.lines.settle(result) if result.depth > DEEPEST else result
+
+
+def _number(site: Site, text: str, xs: Sequence[Array], result: Array) -> Array:
+    """Return a number, computed once for equal operands, which are locals or constants."""
+    operands = [x.at(()) for x in xs]
+    compute = lambda: site.lines.scalar(site.dtype, result.at(())).at(())
+    if any("[" in operand or "*" in operand for operand in operands):  # memory may change
+        return scalar(site.dtype, compute())
+    return scalar(site.dtype, site.lines.once(f"{result.kind} {text} {operands}", compute))
 
 
 def _broadcast_dims(lines: Lines, operands: Sequence[tuple[Array, Extents]], extents: Extents) -> Texts:

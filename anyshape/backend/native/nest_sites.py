@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from anyshape.backend.compiler.plan import Step
@@ -11,7 +11,7 @@ from anyshape.ops.loops import Layout, while_op
 from anyshape.support.packages import automatic_kernels, native_nests
 
 if TYPE_CHECKING:
-    from anyshape.backend.native.nests import Nest
+    from anyshape.backend.native.nests import Nest, NestLibrary
 
 STEP_SECONDS = 1.5e-6  # of a step in NumPy, on a number or a short row
 BUILD_SECONDS = 0.3
@@ -22,10 +22,14 @@ MOST_TRIPS = 1e4  # of a loop inside another one that are counted
 
 
 class NestSite:
-    """Runs a loop of a plan as machine code once it is built; `mode` says when that is."""
+    """Runs a loop of a plan as machine code once it is built; `mode` says when that is.
 
-    def __init__(self, step: Step, mode: str, is_outermost: bool) -> None:
-        self.step, self.mode, self.is_outermost, self.seconds = step, mode, is_outermost, 0.0
+    - `depth`: in how many bodies of other loops it is.
+    - `loops`: all loops of the plan, which one run of the compiler builds.
+    """
+
+    def __init__(self, step: Step, mode: str, depth: int, loops: PlanLoops) -> None:
+        self.step, self.mode, self.depth, self.loops, self.seconds = step, mode, depth, loops, 0.0
         self._nest: Nest | None = None
 
     @property
@@ -37,6 +41,14 @@ class NestSite:
     def state(self) -> str:
         """Return "compiled", or why NumPy runs the loop."""
         return "NumPy: runs so far are too short" if self._nest is None else self._nest.state
+
+    def nest(self) -> Nest:
+        """Return the nest of the loop, written now if it is not yet."""
+        if self._nest is None:
+            step = self.step
+            params = tuple([(name, value) for name, value in step.params if name != "owned_operands"])
+            self._nest = native_nests.nest_of(step.op, params, step.metas, step.results)
+        return self._nest
 
     def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any] | None:
         """Return the results of the loop, None where NumPy is to run it."""
@@ -59,11 +71,44 @@ class NestSite:
             if self.seconds < STARTED_SECONDS * after:
                 return None
             waits = not after or seconds > WAITED_BUILDS * BUILD_SECONDS
-        if self._nest is None:
-            step = self.step
-            params = tuple([(name, value) for name, value in step.params if name != "owned_operands"])
-            self._nest = native_nests.nest_of(step.op, params, step.metas, step.results)
-        return self._nest if self._nest.poll(waits=waits) else None
+        nest = self.nest()
+        if nest.is_waiting and waits and self.loops.finish is not None:
+            self.loops.finish()
+        if nest.is_waiting and nest.library is None:
+            self.loops.library([nest])
+        return nest if nest.poll(waits=waits) else None
+
+
+class PlanLoops:
+    """Loops of one plan.
+
+    - `finish`: builds them together with the groups of the plan, where that is set.
+    """
+
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+        self.sites: list[NestSite] = []
+        self.finish: Callable[[], None] | None = None
+
+    def site(self, step: Step, depth: int) -> NestSite:
+        """Return what runs a loop at this depth of bodies."""
+        site = NestSite(step, self.mode, depth, self)
+        self.sites.append(site)
+        return site
+
+    def library(self, first: Sequence[Nest] = ()) -> NestLibrary | None:
+        """Return what builds all nests of the plan, None where nothing is left to be built."""
+        nests = [nest for nest in (*first, *self._written()) if nest.is_waiting and nest.library is None]
+        return native_nests.NestLibrary(nests) if nests else None
+
+    def _written(self) -> Iterator[Nest]:
+        """Yield the nests of loops. Loops inside of a nest are a part of it."""
+        within = None
+        for site in self.sites:
+            if within is None or site.depth <= within:
+                nest = site.nest()
+                within = site.depth if nest.name else None
+                yield nest
 
 
 class Nests:
@@ -71,17 +116,17 @@ class Nests:
 
     def __init__(self, mode: str) -> None:
         self.mode = mode
-        self.sites: list[NestSite] = []
+        self.plans: list[PlanLoops] = []
+
+    def of_plan(self) -> PlanLoops:
+        """Return what takes the loops of another plan."""
+        self.plans.append(PlanLoops(self.mode))
+        return self.plans[-1]
 
     def states(self) -> list[str]:
         """Return what became of each loop; those inside of one that is compiled are a part of it."""
-        return [site.state for site in self.sites if site.is_outermost or site.was_asked]
-
-    def site(self, step: Step, depth: int) -> NestSite:
-        """Return what runs a loop at this depth of bodies."""
-        site = NestSite(step, self.mode, not depth)
-        self.sites.append(site)
-        return site
+        sites = [site for plan in self.plans for site in plan.sites]
+        return [site.state for site in sites if not site.depth or site.was_asked]
 
 
 def seconds_of(step: Step, operands: Sequence[Any]) -> float:

@@ -145,6 +145,15 @@ class Lines:
             self.add(f"const int64_t {local} = {text};")
         return self.known[text]
 
+    def once(self, key: str, write: Callable[[], str]) -> str:
+        """Return the local that lines of this block hold a value in, which are written unless they are by now.
+
+        The key tells the value from any other, by locals that do not change.
+        """
+        if key not in self.known:
+            self.known[key] = write()
+        return self.known[key]
+
     def scalar(self, dtype: np.dtype, text: str) -> Array:
         """Return a number that is computed here."""
         local = self.name("v")

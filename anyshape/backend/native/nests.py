@@ -5,6 +5,7 @@ A run works on copies of carries, so what it leaves to NumPy, an index out of ra
 
 import ctypes
 import functools
+import hashlib
 import logging
 import math
 from collections.abc import Callable, Sequence
@@ -17,12 +18,12 @@ from anyshape.backend.native.launch import declines
 from anyshape.backend.native.nest_calls import CALL, LOOK, RUNS, CalledStep
 from anyshape.backend.native.nest_source import MOST_AXES, nest_text
 from anyshape.backend.native.statements import NotExpressible
-from anyshape.backend.native.toolchain import Build, BuildError
+from anyshape.backend.native.toolchain import Build, BuildError, CompileError
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.support.fork_lock import Lock
 
 _LOG = logging.getLogger("anyshape.kernels")
-_NAME = "nest"
+_BUILT: dict[str, Callable[..., int]] = {}  # functions of this process by their names, which tell their texts
 _LARGE = 64
 
 
@@ -42,60 +43,51 @@ class Nest:
     """Loop with all loops and branches in it.
 
     - `state`: "waiting", "compiled", or why NumPy runs it.
+    - `library`: what builds it.
     """
+
+    library: "NestLibrary | None" = None
 
     def __init__(
         self, op: Any, params: dict[str, Any], metas: Sequence[TensorMeta], results: Sequence[TensorMeta]
     ) -> None:
         self.metas, self.results = metas, results
-        self.state = "waiting"
+        self.state, self.name = "waiting", ""
         self.function: Callable[..., int] | None = None
-        self._build: Build | None = None
-        self._lock = Lock()
         try:
             self.text = nest_text(op, params, metas, results)
             self.steps = [CalledStep(node) for node in self.text.called]
-            self._build = Build(_header() + self.text.text.replace("@name@", _NAME))
-        except (NotExpressible, BuildError) as reason:
+            self.name = f"nest_{hashlib.sha256(self.text.text.encode()).hexdigest()[:16]}"
+        except NotExpressible as reason:
             self.state = f"NumPy: {reason}"
         except Exception as error:  # NumPy serves the calls
             _LOG.exception("a nest could not be written")
             self.state = f"NumPy: it could not be written: {error!r}"
+        if self.name in _BUILT:
+            self._take(_BUILT[self.name])
 
     @property
     def is_waiting(self) -> bool:
         """True while a build may come to an end."""
-        return self._build is not None
+        return self.state == "waiting"
 
     def poll(self, *, waits: bool = False) -> bool:
         """Return whether the nest is built; begin or go on with its build."""
-        if self.function is not None or self._build is None:
-            return self.function is not None
-        if not self._lock.acquire(blocking=waits):
-            return False  # another thread looks at the compiler
-        try:
-            if self._build is not None:
-                self._advance(self._build, waits)
-        finally:
-            self._lock.release()
+        asked = None
+        while self.is_waiting and asked is not self.library:
+            asked = self.library or NestLibrary([self])
+            asked.poll(waits=waits)
         return self.function is not None
 
-    def _advance(self, build: Build, waits: bool) -> None:
-        """Go on with the build, and take its function once it is over."""
-        while not build.poll(one_at_a_time=not waits) and waits:
-            build.wait()
-        if build.outcome is None:
-            return
-        try:
-            self.install(ctypes.CDLL(str(build.result())), _NAME)
-        except (BuildError, OSError) as reason:
-            self.state = f"NumPy: {reason}"
-        self._build = None
-
-    def install(self, library: ctypes.CDLL, name: str) -> None:
-        """Take the function of this name, and say which steps NumPy runs."""
-        function = getattr(library, name)
+    def install(self, library: ctypes.CDLL, name: str = "") -> None:
+        """Take the function of a library, by this name or its own."""
+        function = getattr(library, name or self.name)
         function.restype, function.argtypes = ctypes.c_int64, [ctypes.py_object, ctypes.c_void_p, LOOK, CALL]
+        _BUILT[self.name] = function
+        self._take(function)
+
+    def _take(self, function: Callable[..., int]) -> None:
+        """Take a function, and say which steps NumPy runs."""
         steps = [f"{step.node.op} at {step.node.where}" for step in self.steps]
         by_numpy = f", with {', '.join(dict.fromkeys(steps))} by NumPy" if steps else ""
         self.function, self.state = function, f"compiled{by_numpy}"
@@ -122,6 +114,59 @@ class Nest:
                 _LIBC.free(one.data)
             return None
         return _results(columns, passed, sized)
+
+
+class NestLibrary:
+    """Nests that one run of the compiler builds."""
+
+    def __init__(self, nests: Sequence[Nest]) -> None:
+        self.nests = list(dict.fromkeys(nests))
+        self._build: Build | None = None
+        self._lock = Lock()
+        for nest in self.nests:
+            nest.library = self
+
+    @property
+    def text(self) -> str:
+        """Text of the functions."""
+        texts = {nest.name: nest.text.text.replace("@name@", nest.name) for nest in self.nests}
+        return "\n".join([_header(), *texts.values()])
+
+    def poll(self, *, waits: bool) -> None:
+        """Begin or go on with the build."""
+        if not self._lock.acquire(blocking=waits):
+            return  # another thread looks at the compiler
+        try:
+            if any(nest.is_waiting for nest in self.nests):
+                self._advance(waits)
+        finally:
+            self._lock.release()
+
+    def _advance(self, waits: bool) -> None:
+        """Go on with the build, and take the functions once it is over."""
+        try:
+            if self._build is None:
+                self._build = Build(self.text)
+            if waits:
+                self._build.finish()
+            if self._build.poll(one_at_a_time=True):
+                self.install(ctypes.CDLL(str(self._build.result())))
+        except (BuildError, OSError) as error:
+            self.decline(error)
+
+    def install(self, library: ctypes.CDLL) -> None:
+        """Let nests take their functions of a library."""
+        for nest in self.nests:
+            nest.install(library)
+
+    def decline(self, error: Exception, others: int = 0) -> None:
+        """Build each nest by itself where the compiler refuses the text of all with others, else leave it to NumPy."""
+        waiting = [nest for nest in self.nests if nest.is_waiting]
+        for nest in waiting:
+            if isinstance(error, CompileError) and len(self.nests) + others > 1:
+                NestLibrary([nest])
+            else:
+                nest.state = f"NumPy: {error}"
 
 
 @functools.lru_cache(maxsize=512)

@@ -22,6 +22,7 @@ import json
 import math
 import os
 import platform
+import select
 import shutil
 import signal
 import stat
@@ -34,6 +35,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anyshape.support.fork_lock import Lock
+from anyshape.support.progress import phase, show_if_due
 from anyshape.support.version import __version__
 
 try:
@@ -45,8 +47,10 @@ FLAGS = (
     "-O3", "-march=native", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv",
     "-fPIC", "-shared", "-w",
 )  # fmt: skip
+LONG_TEXT = 60_000  # characters from which on -O2 replaces -O3, which takes twice the time for loops over rows
 SECONDS = 60.0  # that a compiler may take, in all
 WAITED_SECONDS = 0.02  # between two looks at the build of another process
+SHOWN_SECONDS = 0.2  # between two looks whether to show that a build takes long
 MOST_BYTES = 200_000_000  # of the cache
 _CANDIDATES = ("cc", "gcc", "clang")
 
@@ -122,12 +126,7 @@ def key_of(text: str) -> str:
 def build(text: str) -> Path:
     """Return the shared object of a text, from the cache or built now. Raises BuildError."""
     waiting = Build(text)
-    try:
-        while not waiting.poll():
-            waiting.wait()
-    except BaseException:
-        waiting.end()
-        raise
+    waiting.finish()
     return waiting.result()
 
 
@@ -177,16 +176,26 @@ class Build:
         if (path := _whole_object(self.folder, self.key)) is not None:
             lock.release()
             return path
-        self.running = _start("\n".join([headers(), self.text]), self.folder, self.key, lock)
+        self.running = _start(self.text, self.folder, self.key, lock)
         return None
 
-    def wait(self) -> None:
-        """Wait until it may be over."""
+    def finish(self) -> None:
+        """Wait until it is over, and show that it takes long."""
+        try:
+            with phase("waiting for the C compiler"):
+                while not self.poll():
+                    self._wait()
+                    show_if_due()
+        except BaseException:
+            self.end()
+            raise
+
+    def _wait(self) -> None:
+        """Wait until it may be over, or there is something to show."""
         if self.running is None or self.running.is_forgotten:
             time.sleep(WAITED_SECONDS)
         else:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.running.process.wait(max(0.0, self.running.until - time.monotonic()))
+            self.running.wait(SHOWN_SECONDS)
 
     def end(self) -> None:
         """End the compiler; a later `poll` begins anew."""
@@ -307,6 +316,21 @@ class _Compiler:
             finally:
                 self.end()
 
+    def wait(self, seconds: float) -> None:
+        """Wait until it has ended, for so many seconds at most; Python would look every 50 ms."""
+        try:
+            ended = os.pidfd_open(self.process.pid)
+        except (AttributeError, OSError):  # not Linux, or it has ended
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(seconds)
+            return
+        try:
+            poll = select.poll()
+            poll.register(ended, select.POLLIN)
+            poll.poll(1000 * seconds)
+        finally:
+            os.close(ended)
+
     def _moved(self) -> Path:
         """Return the object, moved into the cache."""
         if (status := self.process.poll()) is None:
@@ -358,8 +382,9 @@ def _start(text: str, folder: Path, key: str, lock: _FileLock) -> _Compiler:
         shutil.rmtree(scratch, ignore_errors=True)  # of a process that ended, as the lock was free
         scratch.mkdir(mode=0o700)
         source, result = scratch / "kernels.c", scratch / "kernels.so"
-        source.write_text(text, encoding="utf-8")
-        return _Compiler([*compiler(), *FLAGS, "-o", str(result), str(source), "-lm"], scratch, (folder, key), lock)
+        source.write_text("\n".join([headers(), text]), encoding="utf-8")
+        flags = FLAGS if len(text) < LONG_TEXT else ("-O2", *FLAGS[1:])
+        return _Compiler([*compiler(), *flags, "-o", str(result), str(source), "-lm"], scratch, (folder, key), lock)
     except BaseException:
         lock.release()
         raise

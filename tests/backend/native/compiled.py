@@ -53,6 +53,7 @@ def install(groups, namespace=None):
     for name, writer in groups.items():
         kernels.add(name, writer)
     kernels.build(names)
+    kernels.finish()
     return names, kernels.states
 
 

@@ -1,5 +1,6 @@
 """Loops as machine code: they give what steps of NumPy give, for values, derivatives and batches, at all sizes."""
 
+import dataclasses
 import signal
 import warnings
 
@@ -8,7 +9,7 @@ import pytest
 
 import anyshape
 from anyshape import grad, jit, jvp, vmap
-from anyshape.backend.native import nest_rules, nest_source, nests
+from anyshape.backend.native import nest_rules, nest_source, nests, toolchain
 from anyshape.ops import movement as mv
 from tests.backend.native.compiled import compiled, needs_compiler
 
@@ -419,3 +420,47 @@ def test_sums_with_zeros_have_the_sign_of_zero_of_numpy():
 
     x = np.linspace(-1.0, 1.0, 21)
     np.testing.assert_array_equal(np.signbit(jit(added, compile="wait")(x)), np.signbit(added(x)))
+
+
+@pytest.fixture
+def started(monkeypatch, tmp_path):
+    """List of the texts that a compiler is started on, with no object in the cache."""
+    texts, start = [], toolchain._start
+    monkeypatch.setenv("ANYSHAPE_KERNEL_CACHE", str(tmp_path))
+    monkeypatch.setattr(toolchain, "_start", lambda text, *rest: texts.append(text) or start(text, *rest))
+    monkeypatch.setattr(nests, "_BUILT", {})
+    monkeypatch.setattr(nests, "nest_of", nests.nest_of.__wrapped__)
+    return texts
+
+
+def swept(x):
+    """Two loops, one in the other, between steps on whole arrays."""
+    c = np.tanh(x) * np.exp(-x) + 1.0
+    for i in range(1, x.shape[0]):
+        for j in range(1, x.shape[0]):
+            c[j] = 0.2 * np.cos(c[j - 1]) * c[j] + 0.1 * c[i]
+        c[1:] = 0.2 * c[1:] * np.sin(c[:-1]) + 0.1 * c[i]
+    return np.sum(np.sin(c) * np.exp(-c) + x)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, grad, anyshape.value_and_grad])
+def test_one_run_of_the_compiler_builds_a_program_for_all_sizes(way, started):
+    mine, theirs = jit(way(swept), compile="wait"), jit(way(swept), compile="off")
+    for n in (9, 9, 2, 30):
+        assert_same(outcome(mine, vector(n)), outcome(theirs, vector(n)), 1e-12)
+        assert len(started) == 1
+    assert {*states(mine)} == {"compiled"} and started[0].count("int64_t nest_") == len(states(mine))
+
+
+def test_a_nest_that_the_compiler_refuses_leaves_the_others_compiled(started, monkeypatch):
+    written = nests.nest_text
+
+    def refused(op, params, metas, results):
+        nest = written(op, params, metas, results)
+        return dataclasses.replace(nest, text=f"#error refused\n{nest.text}") if params.get("reverse") else nest
+
+    monkeypatch.setattr(nests, "nest_text", refused)
+    mine, theirs = jit(grad(swept), compile="wait"), jit(grad(swept), compile="off")
+    assert_same(outcome(mine, vector(9)), outcome(theirs, vector(9)), 1e-12)
+    assert {state[:6] for state in states(mine)} == {"NumPy:", "compil"}
+    assert "loops: NumPy: " in str(mine.explain()) and "refused" in str(mine.explain())

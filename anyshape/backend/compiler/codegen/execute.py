@@ -30,6 +30,7 @@ from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes,
 from anyshape.backend.runtime import rows
 from anyshape.backend.runtime.block_cache import ShapeConstants
 from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
+from anyshape.graph.ir.graph import subgraphs
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound, numel
@@ -76,9 +77,9 @@ def may_gain(plan: Plan) -> bool:
     return len(plan.steps) > 1 or any(step.bodies or is_compute_bound(step.op) for step in plan.steps)
 
 
-def has_loop(plan: Plan) -> bool:
-    """Return whether a step is a loop, or has one in a body."""
-    return any(step.op in LOOPS or any(map(has_loop, step.bodies)) for step in plan.steps)
+def has_loop(steps: Iterable[Any]) -> bool:
+    """Return whether a step of a plan, or a node of a graph, is a loop, or has one inside."""
+    return any(step.op in LOOPS or any(has_loop(graph.nodes) for graph in subgraphs(step)) for step in steps)
 
 
 def largest_arrays(plan: Plan) -> list[Size]:
@@ -110,7 +111,7 @@ def _meter_lines(plan: Plan, meter: Meter, elements: Iterable[str]) -> list[str]
     """Return the lines before the first step, for texts of the numbers of elements of the largest arrays."""
     texts, arrays = list(elements), ", ".join(plan.inputs)
     largest = f"max({', '.join(texts)})" if len(texts) > 1 else "".join(texts) or "0"
-    if has_loop(plan):
+    if has_loop(plan.steps):
         return [f"if not {MEASURED}: return _measure(1, {largest}, {arrays})"]
     is_large = " or ".join([f"{text} >= {LARGE}" for text in texts]) or "False"
     if not meter.counts_small:
@@ -133,6 +134,9 @@ class PlanKernels(StepKernels, Protocol):
 
     def counter(self, name: str, writer: GroupSource) -> tuple[Callable[..., Any], int] | None:
         """Return what runs of a group call while it has no kernel, and from how many elements on; None: they do not."""
+
+    def in_loop(self, site: Any) -> "PlanKernels":
+        """Return what takes the groups in a loop that a nest may run."""
 
     def build(self, namespace: dict[str, Any]) -> None:
         """Build the kernels, and put them into the scope of the plan's function."""

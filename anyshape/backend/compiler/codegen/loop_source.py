@@ -47,11 +47,14 @@ def write_loop(writer: Any, step: Step, body_source: type) -> None:
 def _write_choice(writer: Any, step: Step, loop: _Scan | _While) -> None:
     """Write the call of a loop as machine code, and the loop in NumPy for where it is not built, or declines."""
     first_mark, results = len(writer.marks), naming.kernel_results(writer.depth)
-    site = writer.bind("nest", writer.nests.site(step, writer.depth))
+    nest, kernels = writer.nests.site(step, writer.depth), writer.kernels
+    site = writer.bind("nest", nest)
     shapes = "".join([f"{loop.shape(i)}, " for i in range(len(step.outputs))])
     writer.lines.append(f"{results} = {site}(({''.join([f'{x}, ' for x in loop.inputs])}), ({shapes}))")
     with writer.collect_apart() as by_numpy:
+        writer.kernels = kernels and kernels.in_loop(nest)
         loop.write()
+        writer.kernels = kernels
     writer.lines.append(f"if {results} is None:")
     writer.marks[first_mark:] = [(len(writer.lines) + count, s) for count, s in writer.marks[first_mark:]]
     writer.lines += [f"    {line}" for line in by_numpy]
