@@ -10,7 +10,9 @@ from anyshape.errors.messages import AnyshapeError
 
 # Checks and reasons of conditions that do not hold where NumPy divides by zero.
 DIVISIONS = {
-    "float division by zero",
+    *("division by zero", "float division by zero", "float floor division by zero", "complex division by zero"),
+    *("float modulo by zero", "float divmod()", "0.0 to a negative or complex power"),
+    "0.0 cannot be raised to a negative power",
     "average: the weights sum to zero",
     "cov: the weights sum to zero",
     "the average of no elements divides by zero",

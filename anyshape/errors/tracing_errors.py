@@ -12,6 +12,7 @@ from anyshape.errors.size_errors import DIVISIONS
 _OVERFLOWS = {
     "cannot convert float infinity to integer",
     "math range error",
+    "Numerical result out of range",
     "Python int too large to convert to C long",
 }
 

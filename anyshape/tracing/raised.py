@@ -6,10 +6,8 @@ in the run. So the user's class sees numbers and texts, as it does in plain Pyth
 
 from __future__ import annotations
 
-import dis
-import itertools
 import sys
-from types import CodeType, FrameType, TracebackType
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ import numpy as np
 from anyshape.graph.ir.builder import Builder, Traced, at_line, user_line
 from anyshape.graph.ir.graph import Value
 from anyshape.graph.prover.constraints import SourceLine
-from anyshape.graph.prover.user_stack import is_tracer, is_user_frame
+from anyshape.graph.prover.user_stack import handles, is_in_try, is_user_frame
 from anyshape.ops import control
 from anyshape.ops.creation import full_op
 from anyshape.support.true_types import has_type
@@ -25,7 +23,6 @@ from anyshape.tracing.effects import Operands, Text, is_known_late
 from anyshape.tracing.trace import active_builder
 
 _NUMBERS_AND_TEXTS = (str, int, float, complex, bool, type(None))
-_HANDLER, _WITH = dis.opmap["PUSH_EXC_INFO"], dis.opmap["WITH_EXCEPT_START"]
 _DEEPEST = 5  # containers within containers, and causes of causes
 
 
@@ -141,40 +138,6 @@ def _entries(error: Exception) -> list[TracebackType]:
 
 def may_be_caught(error: Exception | None = None) -> bool:
     """Return whether code that is traced now, or that an exception has left, handles exceptions."""
-    if error is not None and any(_handles(e.tb_frame.f_code, e.tb_lasti) for e in _entries(error)):
+    if error is not None and any(handles(e.tb_frame.f_code, e.tb_lasti) for e in _entries(error)):
         return True
-    is_found = False
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if is_tracer(frame) and is_found:
-            return True
-        is_found = is_found or (is_user_frame(frame) and _handles(frame.f_code, frame.f_lasti))
-        frame = frame.f_back
-    return False
-
-
-def _handles(code: CodeType, offset: int) -> bool:
-    """Return whether an instruction stands in a `try` statement, or in a `with` that may end an exception."""
-    if not code.co_exceptiontable:
-        return False
-    targets = [e.target for e in dis._parse_exception_table(code) if e.start <= offset < e.end]  # type: ignore[attr-defined]
-    handlers = [t for t in targets if code.co_code[t] == _HANDLER]  # others clean up
-    return any(code.co_code[t + 2] != _WITH or not _is_errstate(code, t) for t in handlers)
-
-
-def _is_errstate(code: CodeType, handler: int) -> bool:
-    """Return whether the `with` statement of a handler enters nothing but `np.errstate`, which ends no exception."""
-    steps = [*dis.get_instructions(code)]
-    span = next(s.positions for s in steps if s.offset == handler)
-    entries = [k for k, s in enumerate(steps) if s.opname == "BEFORE_WITH" and s.positions == span]
-    return bool(entries) and all(_names_errstate(steps[k - 1 :: -1], _begin(span)) for k in entries)
-
-
-def _names_errstate(steps: list[dis.Instruction], begin: tuple[int, int]) -> bool:
-    """Return whether the head of a `with` that begins there names `errstate`; the last instructions come first."""
-    head = itertools.takewhile(lambda s: s.opname != "BEFORE_WITH" and _begin(s.positions) >= begin, steps)
-    return any(s.argval == "errstate" for s in head)
-
-
-def _begin(positions: Any) -> tuple[int, int]:
-    return positions.lineno or 0, positions.col_offset or 0
+    return is_in_try(sys._getframe(1))

@@ -1,5 +1,6 @@
 """Find the lines of the user's program on the stack: the innermost one, and its callers within a trace."""
 
+import dis
 import functools
 import inspect
 import itertools
@@ -21,6 +22,7 @@ from anyshape.support.packages import folders
 REPEATS = 64  # of an expression, up to which nothing is said
 _FEW = 16  # evaluations of an expression before its callers are looked at
 _MANY = 1024  # evaluations of an expression from which on its callers are no longer looked at
+_HANDLER, _WITH = dis.opmap["PUSH_EXC_INFO"], dis.opmap["WITH_EXCEPT_START"]
 _DEEPEST = 200  # numbers of a path, two for each caller: a deep recursion is not walked to its end for each operation
 _RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # flags of code
 _ADVICE = "anyshape.scan or fori_loop makes trips that are alike one program, for any number of them"
@@ -158,6 +160,44 @@ def is_of_other_package(frame: FrameType) -> bool:
 def is_caller_of_user(frame: FrameType) -> bool:
     """Return whether a frame runs a function that calls functions of the user."""
     return frame.f_code in _CALLERS
+
+
+def is_in_try(frame: FrameType | None) -> bool:
+    """Return whether code that is traced now, from a frame on, handles exceptions."""
+    is_found = False
+    while frame is not None:
+        if is_tracer(frame) and is_found:
+            return True
+        is_found = is_found or (is_user_frame(frame) and handles(frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return False
+
+
+def handles(code: CodeType, offset: int) -> bool:
+    """Return whether an instruction stands in a `try` statement, or in a `with` that may end an exception."""
+    if not code.co_exceptiontable:
+        return False
+    targets = [e.target for e in dis._parse_exception_table(code) if e.start <= offset < e.end]  # type: ignore[attr-defined]
+    handlers = [t for t in targets if code.co_code[t] == _HANDLER]  # others clean up
+    return any(code.co_code[t + 2] != _WITH or not _is_errstate(code, t) for t in handlers)
+
+
+def _is_errstate(code: CodeType, handler: int) -> bool:
+    """Return whether the `with` statement of a handler enters nothing but `np.errstate`, which ends no exception."""
+    steps = [*dis.get_instructions(code)]
+    span = next(s.positions for s in steps if s.offset == handler)
+    entries = [k for k, s in enumerate(steps) if s.opname == "BEFORE_WITH" and s.positions == span]
+    return bool(entries) and all(_names_errstate(steps[k - 1 :: -1], _begin(span)) for k in entries)
+
+
+def _names_errstate(steps: list[dis.Instruction], begin: tuple[int, int]) -> bool:
+    """Return whether the head of a `with` that begins there names `errstate`; the last instructions come first."""
+    head = itertools.takewhile(lambda s: s.opname != "BEFORE_WITH" and _begin(s.positions) >= begin, steps)
+    return any(s.argval == "errstate" for s in head)
+
+
+def _begin(positions: Any) -> tuple[int, int]:
+    return positions.lineno or 0, positions.col_offset or 0
 
 
 def user_line() -> SourceLine | None:

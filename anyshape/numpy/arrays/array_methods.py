@@ -4,6 +4,7 @@ Compare traced arrays with what is not a number: None, text, other objects. NumP
 """
 
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias
 
@@ -15,11 +16,11 @@ from anyshape.graph.ir.builder import Traced, record_concretized, unhidden, user
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import Verdict, equal
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.prover.user_stack import user_frame
+from anyshape.graph.prover.user_stack import is_user_frame, user_frame
 from anyshape.graph.shapes.array_type import broadcast_sizes
+from anyshape.numpy.arrays.python_operators import are_python_ints, expect_divisor, expect_power, of_python_ints
 from anyshape.numpy.indexing import getitem
 from anyshape.numpy.operands.promotion import NUMERIC, cast_operand, dtype_of, is_traced, is_weak, sizes
-from anyshape.numpy.operands.python_ints import are_python_ints, of_python_ints
 from anyshape.numpy.serve import FUNCTIONS
 from anyshape.numpy.sizes.size_operands import check_divisor
 from anyshape.numpy.sizes.size_quotient import exactly
@@ -111,7 +112,7 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
             return result_without
         if self.weak and name in _DIVISIONS:
             check_divisor(self, other)
-        result = compute(self, other)
+        result = compute(self, other, is_user_frame(sys._getframe(2)))
         if self.exact is not None and name in _EXACT:
             return result.with_exact(exactly(name, self.exact, getattr(other, "exact", other)))
         return result
@@ -123,7 +124,7 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
             return NotImplemented
         if issubclass(type(other), (list, tuple)) and (result := _with_sequence(name, self, other)) is not None:
             return result
-        result = compute(other, self)
+        result = compute(other, self, is_user_frame(sys._getframe(2)))
         if self.exact is not None and name == "divide":
             return result.with_exact(exactly(name, other, self.exact))
         return result
@@ -131,17 +132,25 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return forward, backward
 
 
-def _computation(name: str) -> Callable[[Any, Any], Any]:
-    """Return the function of a binary operator, which treats Python scalars as Python does."""
+def _computation(name: str) -> Callable[[Any, Any, bool], Any]:
+    """Return the function of a binary operator, which treats Python scalars as Python does.
+
+    Its last argument tells whether code of the user calls it, in which Python's errors count.
+    """
     keeps_bools = name.startswith(("bitwise", "divide")) or name in _COMPARISONS
 
-    def compute(x, y):
-        if is_weak(x) and is_weak(y):
+    def compute(x, y, is_users):
+        if are_numbers := is_weak(x) and is_weak(y):
             x, y = (x, y) if keeps_bools else (_as_int(x), _as_int(y))
             if are_python_ints(name, x, y):
                 return of_python_ints(name, x, y)
+            if is_users:
+                expect_divisor(name, x, y)
         chosen = _root_or_square(x, y) if name == "power" else None
-        return weakly(FUNCTIONS[name](x, y) if chosen is None else FUNCTIONS[chosen](x), x, y)
+        result = FUNCTIONS[name](x, y) if chosen is None else FUNCTIONS[chosen](x)
+        if are_numbers and is_users:
+            expect_power(name, x, y, result)
+        return weakly(result, x, y)
 
     return compute
 

@@ -8,6 +8,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, DTypeError, MutationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.ir.tracebacks import short_traceback
+from anyshape.numpy.arrays.python_operators import whole
 from anyshape.numpy.at_update import Indexed, in_dtype_of, set_along_axis
 from anyshape.numpy.indexing import getitem
 from anyshape.numpy.operands.concrete import become_traced
@@ -35,6 +36,7 @@ _AT = {
     np.add: "add", np.subtract: "subtract", np.multiply: "multiply", np.divide: "divide", np.power: "power",
     np.minimum: "min", np.maximum: "max",
 }  # fmt: skip
+_PARTS = (slice, type(...))
 _SIGNS = {"add": 1, "subtract": -1}
 _MODES = {"raise": None, "clip": "clip", "wrap": "wrap"}
 
@@ -45,7 +47,10 @@ def setitem(x: Any, key: Any, value: Any) -> None:
 
     A value that is the same elements, as `x[key] += v` ends with, is there already.
     """
-    parsed = Key(x, key if isinstance(key, tuple) else (key,))
+    keys = key if isinstance(key, tuple) else (key,)
+    parsed = Key(x, keys)
+    if not any(map(_axes, keys)):
+        value = _as_number(x, keys, value)
     if parsed.indices:
         if not (isinstance(value, Traced) and shares(value, x) and is_same_view(getitem(x, key), value)):
             write(x, as_traced(Indexed(x, key).set(value)), "x[...] = v")
@@ -53,6 +58,25 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     part = parsed.read()
     if not (isinstance(value, Traced) and is_same_view(part, value)):
         assign_all(part, in_dtype_of(part, value, "set"), "x[...] = v")
+
+
+def _axes(x: Any) -> int:
+    """Return the number of axes of a value or an index, 1 for a sequence."""
+    is_array = has_type(x, np.ndarray) or isinstance(x, Traced)
+    return getattr(x, "ndim", 0) if is_array else int(has_type(x, (list, tuple)))
+
+
+def _as_number(x, keys: tuple[Any, ...], value):
+    """Return what is written where no array picks elements: of a scalar, integers take Python's int.
+
+    One element takes no array with axes: NumPy's own error says so. Older releases take an array of one element.
+    """
+    if (axes := _axes(value)) and len(keys) == x.ndim and not any(k is None or type(k) in _PARTS for k in keys):
+        np.zeros(1)[0] = np.zeros((1,) * axes)
+    is_scalar = isinstance(value, Traced) and not value.is_array and value.dtype.kind in "iuf"
+    if not is_scalar or x.dtype.kind not in "iu" or np.can_cast(value.dtype, x.dtype):
+        return value
+    return whole(value) if value.dtype.kind == "f" else value.as_weak()
 
 
 def assign_all(x: Any, value: Any, asked: str) -> None:

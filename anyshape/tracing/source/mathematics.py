@@ -8,12 +8,13 @@ import numpy as np
 
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.arrays.python_operators import expect, whole
 from anyshape.numpy.operands.promotion import resolve_size
 from anyshape.numpy.serve import FUNCTIONS
-from anyshape.ops.control import check, stop_gradient
+from anyshape.ops.control import stop_gradient
 from anyshape.support.packages import load
 from anyshape.support.true_types import has_type
-from anyshape.tracing.source.python_numbers import as_complex, as_float, as_int, product, whole
+from anyshape.tracing.source.python_numbers import as_complex, as_float, as_int, product
 
 Function = Callable[..., Any]
 _DOMAIN, _RANGE = "math domain error", "math range error"
@@ -21,7 +22,7 @@ _DOMAIN, _RANGE = "math domain error", "math range error"
 
 def _refuse(condition: Any, message: str) -> None:
     """Let the run raise the error of this message where a condition holds."""
-    check(_not(condition), message)
+    expect(_not(condition), message)
 
 
 def _not(condition: Any) -> Any:

@@ -15,11 +15,11 @@ from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.arrays.array_methods import alone, class_name, weakly
+from anyshape.numpy.arrays.python_operators import whole
 from anyshape.numpy.operands.promotion import as_traced, cast_operand, resolve_size
 from anyshape.numpy.serve import FUNCTIONS
 from anyshape.numpy.sizes.size_quotient import Quotient
 from anyshape.numpy.sizes.symdim import SymDim, max_dim, min_dim, symdim
-from anyshape.ops.control import check
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import float_of_size
 from anyshape.ops.elementwise import make_complex, narrow
@@ -29,7 +29,6 @@ from anyshape.support.true_types import has_type
 _INT, _FLOAT, _COMPLEX = np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.complex128)
 _OF_PYTHON = {"b": np.dtype(bool), "i": _INT, "u": _INT, "f": _FLOAT, "c": _COMPLEX}  # dtypes by kind
 _UNROLLED = 16  # rows of an array that Python combines one by one
-_LIMIT = 2.0**63
 _MOST_LISTED = 256  # elements of a list of scalars
 
 
@@ -83,16 +82,6 @@ def as_int(x: Any = 0, base: Any = None, /) -> Any:
     if isinstance(x.exact, (SymbolicSize, Quotient)):
         return as_int(x.exact) if isinstance(x.exact, SymbolicSize) else x.exact.__trunc__()
     return whole(x)
-
-
-def whole(x: Any) -> Any:
-    """Return a real scalar as an int of Python, without its fraction; a run refuses what is none."""
-    if x.dtype.kind == "f":
-        size = abs(x)
-        check(FUNCTIONS["equal"](x, x), "cannot convert float NaN to integer")
-        check(FUNCTIONS["not_equal"](size, np.inf), "cannot convert float infinity to integer")
-        check(FUNCTIONS["less"](size, _LIMIT), "Python int too large to convert to C long")
-    return cast_operand(x, _INT).as_weak()
 
 
 def as_complex(real: Any = 0.0, imag: Any = None, /) -> Any:
@@ -152,14 +141,24 @@ class _Extreme:
         self.name, self.beats, self.of_sizes, self.position, self.worst = name, beats, of_sizes, position, worst
 
     def __call__(self, *args: Any, key: Any = None, default: Any = None) -> Any:
-        if key is not None or default is not None:
+        if key is not None or (default is not None and not (len(args) == 1 and _is_array(args[0]))):
             return NotImplemented
         if len(args) > 1:
             return self._of(args)
         (values,) = args
         if isinstance(values, (list, tuple)):
             return self._of(values)
-        return self._of_elements(values) if _is_array(values) and values.ndim == 1 else NotImplemented
+        if not _is_array(values) or values.ndim != 1:
+            return NotImplemented
+        return self._of_elements(values) if default is None else self._or_default(values, default)
+
+    def _or_default(self, x: Any, default: Any) -> Any:
+        """Return the extreme of elements, the default where there are none."""
+        worst: Any = {"f": self.worst, "b": self.worst > 0}.get(x.dtype.kind)
+        if worst is None:
+            worst = getattr(np.iinfo(x.dtype), "min" if self.worst < 0 else "max")
+        best = self._of_elements(FUNCTIONS["append"](x, np.full(1, worst, x.dtype)))
+        return FUNCTIONS["where"](FUNCTIONS["asarray"](x.shape[0]) > 0, best, default).as_scalar()
 
     def _of(self, values: Sequence[Any]) -> Any:
         """Return the extreme of scalars, each compared with the best before it."""

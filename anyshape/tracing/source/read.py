@@ -34,13 +34,12 @@ _LOOPS = {
     code for name, code in dis.opmap.items() if name.startswith(("FOR_ITER", "BUILD_LIST")) or "_BACKWARD" in name
 }
 _CHOICES = {code for name, code in dis.opmap.items() if "JUMP" in name or name == "RAISE_VARARGS"}
-_RAISE = dis.opmap["RAISE_VARARGS"]
 _FORMATS = {code for name, code in dis.opmap.items() if name.startswith("FORMAT_")}
 # a call of a variable; from Python 3.13 on, of anything but a method
 _LOCAL_CALL = bytes([dis.opmap["PUSH_NULL"], 0, *([dis.opmap["LOAD_FAST"]] if sys.version_info < (3, 13) else [])])
 _MEANT = {
     "abs", "all", "any", "complex", "divmod", "enumerate", "float", "int", "isinstance", "item", "len", "math", "max",
-    "min", "pow", "print", "range", "reversed", "round", "sorted", "sum", "tolist", "zip",
+    "min", "pow", "print", "range", "repr", "reversed", "round", "sorted", "str", "sum", "tolist", "zip",
 }  # fmt: skip  # builtins and methods that mean something else for traced values
 _MAKERS = {
     "arange", "array", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d", "atleast_3d", "block", "bool_",
@@ -100,6 +99,7 @@ class Session:
     - `members`: attributes and items of objects that loops carry, by names of their own.
     - `lists`: lists of rows that exist now, which bodies and branches may append to.
     - `in_program`: numbers of iterations of loops that became part of the program, which may be sizes.
+    - `called`: for calls whose arguments are being made, the innermost last, whether they take names of sizes.
     - `checks`: functions that are called at the end of the trace. `copies` of what objects hold, for comparison.
     """
 
@@ -115,6 +115,7 @@ class Session:
         self.checks: list[Callable[[], None]] = []
         self.copies: list[Any] = []
         self.lists: list[Any] = []
+        self.called: list[bool] = []
 
     def may_be_unrolled(self) -> bool:
         """Return whether loops were kept, and these have few iterations: a trace may run them as they are written."""
@@ -330,7 +331,7 @@ _PLAIN = (types.ModuleType, types.BuiltinFunctionType, types.FunctionType, np.nd
 def _has(code: types.CodeType, choosing: bool) -> bool:
     """Return whether code itself has what a trace reads."""
     instructions = {*code.co_code[::2]}
-    if instructions & (_LOOPS | _CHOICES if choosing else _LOOPS) or _raises_texts(instructions):
+    if instructions & (_LOOPS | _FORMATS | _CHOICES if choosing else _LOOPS | _FORMATS):
         return True
     if _LOCAL_CALL in code.co_code or not _TRIGGERS.isdisjoint(code.co_names):
         return True
@@ -340,11 +341,6 @@ def _has(code: types.CodeType, choosing: bool) -> bool:
     for constant in code.co_consts:
         is_worth = is_worth or (type(constant) is types.CodeType and _has(constant, choosing))
     return is_worth
-
-
-def _raises_texts(instructions: set[int]) -> bool:
-    """Return whether code may raise an exception whose text has values of the run."""
-    return _RAISE in instructions and bool(instructions & _FORMATS)
 
 
 # from Python 3.12 on, the last bit of LOAD_ATTR says whether it loads a method

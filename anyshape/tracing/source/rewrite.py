@@ -28,6 +28,7 @@ from anyshape.tracing.source.texts import as_call, is_runtime, stated, waiting
 
 _ALL_NAMES = {"locals", "vars", "dir", "eval", "exec"}  # they see variables that moved into functions inside
 _LISTED = {"sum", "min", "max", "list", "tuple", "sorted"}  # they read a generator to its end
+_JOINED = {"any", "all"}  # they read a generator until they know
 _GRIDS = {"r_", "c_", "mgrid", "ogrid"}  # what makes arrays where it is indexed
 _OPERATORS = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
@@ -247,6 +248,8 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if name in _GRIDS and isinstance(node.ctx, ast.Load):
             node.value = ast.copy_location(runtime("grid", node.value), node.value)
+        elif isinstance(node.ctx, ast.Load) and not isinstance(node.slice, (ast.Constant, ast.Slice, ast.UnaryOp)):
+            node.value = ast.copy_location(runtime("at", node.value), node.value)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
@@ -289,25 +292,45 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         return as_call(node, "")
 
-    visit_BinOp = visit_JoinedStr  # type: ignore[assignment]
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Mult) and any(map(_is_list, (node.left, node.right))):
+            return ast.copy_location(runtime("repeated", node.left, node.right), node)
+        return as_call(node, "")
 
     def visit_Call(self, node: ast.Call) -> Any:
         if (text := as_call(node, "")) is not node:
             return self.visit(text)
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name == "super":
+        if (name := _called(node)) == "super":
             return self._super(node)
-        if name in _LISTED and node.args and isinstance(of := node.args[0], ast.GeneratorExp):
-            node.args[0] = ast.copy_location(ast.ListComp(of.elt, of.generators), of)
+        if (made := self._of_iterable(node, name)) is not None:
+            return made
         if isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
             node.func.value = self._member(node.func.value)
-        if name == "print":
-            node.args = [waiting(x, "print") for x in node.args]
+        node.args = [waiting(x, "print") for x in node.args] if name == "print" else node.args
         is_ours = is_runtime(node)
+        asks = "" if is_ours else _with_texts(node)
         self.generic_visit(node)
-        if not is_ours:
-            node.func = ast.copy_location(runtime("call", node.func), node.func)
+        node.func = ast.copy_location(runtime(asks, node.func), node.func) if asks else node.func
         return node
+
+    def _of_iterable(self, node: ast.Call, name: str) -> ast.Call | None:
+        """Return what stands for a call of a generator, or of `zip(*x)`; None for others, as for `sum` of a list."""
+        match node.args:
+            case [ast.GeneratorExp() as of, *_] if name in _LISTED:
+                node.args[0] = ast.copy_location(ast.ListComp(of.elt, of.generators), of)
+            case [ast.Starred(of)] if name == "zip" and not node.keywords:
+                return ast.copy_location(runtime("transposed", node.func, self.visit(of)), node)
+            case [ast.GeneratorExp() as of] if name in _JOINED and _is_simple(of):
+                return self._joined(node, of)
+        return None
+
+    def _joined(self, node: ast.Call, of: ast.GeneratorExp) -> ast.Call:
+        """Return `any` or `all` of what a generator gives, as a loop that asks no further item once it is known."""
+        self.generic_visit(of)
+        call = _listed(of.elt, of.generators, "joined")
+        call.args.insert(0, node.func)
+        return ast.copy_location(call, node)
 
     @staticmethod
     def _member(owner: ast.expr) -> ast.expr:
@@ -359,20 +382,27 @@ class _Rewriter(ast.NodeTransformer):
     visit_List = visit_Dict = visit_Set = visit_SetComp = visit_DictComp = _made
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:
-        generator = node.generators[0]
-        targets = _names(generator.target)
-        if len(node.generators) > 1 or generator.ifs or generator.is_async or targets is None:
-            return self._made(node)
-        if _binds(node) or _outlive(node):
+        if any(g.is_async or _names(g.target) is None for g in node.generators) or _binds(node) or _outlive(node):
             return self._made(node)
         self.generic_visit(node)
-        parameters = ast.arguments([], [ast.arg(t) for t in targets], None, [], [], None, [])
-        function = ast.copy_location(ast.Lambda(parameters, node.elt), node.elt)
-        is_tuple = ast.Constant(not isinstance(generator.target, ast.Name))
-        return ast.copy_location(runtime("listed", function, generator.iter, is_tuple), node)
+        return ast.copy_location(_listed(node.elt, node.generators, "listed"), node)
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         return self.generic_visit(node)
+
+
+def _listed(item: ast.expr, generators: Sequence[ast.comprehension], name: str) -> ast.Call:
+    """Return the call that makes the list of a comprehension; what follows its first `for` is a function of items."""
+    first, *others = generators
+    targets = _names(first.target) or []
+    of_item = lambda body: ast.copy_location(
+        ast.Lambda(ast.arguments([], [ast.arg(t) for t in targets], None, [], [], None, []), body), body
+    )
+    body = _listed(item, others, name) if others else item
+    tests = [thunk(test) for test in first.ifs[1:]]
+    passes = [of_item(ast.copy_location(runtime("and_", test, *tests), test)) for test in first.ifs[:1]]
+    facts = _constant([not isinstance(first.target, ast.Name), bool(others)])
+    return runtime(name, of_item(ast.copy_location(body, item)), first.iter, facts, *passes)
 
 
 def _unpacked(target: ast.expr, value: ast.expr) -> ast.expr:
@@ -424,12 +454,41 @@ def _names(target: ast.expr) -> list[str] | None:
     return names if len(names) == len(parts) == len({*names}) else None
 
 
-def _outlive(node: ast.ListComp) -> bool:
+def _is_list(node: ast.expr) -> bool:
+    """Return whether an expression is a list of one item, as it is rewritten."""
+    is_made = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "made" and is_runtime(node)
+    return is_made and isinstance(node.args[0], ast.List) and len(node.args[0].elts) == 1  # type: ignore[attr-defined]
+
+
+def _with_texts(node: ast.Call) -> str:
+    """Let texts among the arguments of a call know what is called; return the name of what the function is asked by."""
+    values = [*node.args, *[k.value for k in node.keywords]]
+    last = max([k for k, x in enumerate(values) if as_call(x, "") is not x], default=-1)
+    values = [as_call(x, "last argument" if k == last else "argument") for k, x in enumerate(values)]
+    node.args = values[: len(node.args)]
+    for keyword, value in zip(node.keywords, values[len(node.args) :], strict=True):
+        keyword.value = value
+    return "call" if last < 0 else "call_with_texts"
+
+
+def _is_simple(node: ast.GeneratorExp) -> bool:
+    """Return whether a generator has one `for`, whose targets nothing outlives."""
+    first, *others = node.generators
+    return not (others or first.is_async or _names(first.target) is None or _binds(node) or _outlive(node))
+
+
+def _outlive(node: ast.ListComp | ast.GeneratorExp) -> bool:
     """Return whether functions or generators that items make read a target, which is one variable for all items."""
-    calls = [n for n in walk(node.elt) if isinstance(n, ast.Call) and n.args and isinstance(n.func, ast.Name)]
-    ended = {id(n.args[0]) for n in calls if isinstance(n.func, ast.Name) and n.func.id in _LISTED}
-    inside = [n for n in walk(node.elt) if isinstance(n, (*_SCOPES, ast.GeneratorExp)) and id(n) not in ended]
-    return any(bound([node.generators[0].target]) & read(n) for n in inside)
+    targets = bound([g.target for g in node.generators])
+    every = walk(node)[1:]
+    ended = {id(n.args[0]) for n in every if isinstance(n, ast.Call) and n.args and _called(n) in {*_LISTED, *_JOINED}}
+    inside = [n for n in every if isinstance(n, (*_SCOPES, ast.GeneratorExp)) and id(n) not in ended]
+    return any(targets & read(n) for n in inside)
+
+
+def _called(node: ast.Call) -> str:
+    """Return the name of the function that a call is of, "" for others."""
+    return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
 def _binds(node: ast.AST) -> bool:

@@ -62,6 +62,11 @@ def items_of(x: Any) -> Items | None:
     return None
 
 
+def _may_be_open(x: Any) -> bool:
+    """Return whether a run alone may know how many items there are: of an array, or of a list that a loop made."""
+    return isinstance(x, (Items, Traced)) or (isinstance(x, list) and type(x) is not list)
+
+
 def range_(*ends: Any) -> Any:
     """Return `range(*ends)`; with open ends, the items of one."""
     if not any(map(is_open, ends)) or len(ends) not in (1, 2, 3):
@@ -101,14 +106,14 @@ def _length(first: Any, last: Any, step: Any) -> Any:
 
 def enumerate_(x: Any, start: Any = 0) -> Any:
     """Return `enumerate(x, start)`; of open items, the items of one."""
-    items = items_of(x) if isinstance(x, (Items, Traced)) else None
+    items = items_of(x) if _may_be_open(x) else None
     plain = lambda: builtins.enumerate(x if items is None else items, start)
     return plain() if items is None else Items(items.length, lambda k: (k + start, items.item(k)), plain)
 
 
 def reversed_(x: Any) -> Any:
     """Return `reversed(x)`; of open items, the items of one."""
-    items = items_of(x) if isinstance(x, (Items, Traced)) else None
+    items = items_of(x) if _may_be_open(x) else None
     if items is None:
         return builtins.reversed(x)
     last = lambda k: items.item(items.length - 1 - k)
@@ -119,7 +124,7 @@ def reversed_(x: Any) -> Any:
 def zip_(*xs: Any, strict: bool = False) -> Any:
     """Return `zip(*xs)`; of open items, the items of one, as many as the shortest has."""
     plain = lambda: builtins.zip(*xs, strict=strict)
-    if strict or not any(isinstance(x, (Items, Traced)) for x in xs):
+    if strict or not any(map(_may_be_open, xs)):
         return plain()
     each = [items_of(x) for x in xs]
     if any(items is None for items in each):

@@ -22,6 +22,7 @@ from anyshape.graph.ir.tracebacks import raised_at
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.prover.user_stack import is_user_file
 from anyshape.numpy.operands.concrete import ConcreteArray
+from anyshape.numpy.operands.promotion import as_traced, is_traced
 from anyshape.numpy.serve import FUNCTIONS
 from anyshape.ops import elementwise as ew
 from anyshape.support.true_types import has_type
@@ -32,7 +33,7 @@ from anyshape.tracing.source.meanings import meaning
 from anyshape.tracing.source.read import Session
 from anyshape.transforms.control_flow.iterables import ITERATIONS, is_open, items_of
 from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, raise_of
-from anyshape.transforms.control_flow.kept_lists import KeptList, takes_lists, with_arrays
+from anyshape.transforms.control_flow.kept_lists import KeptList
 from anyshape.transforms.control_flow.kept_lists import released as released  # of the result of a trace
 from anyshape.transforms.control_flow.kept_loops import (
     NO_FACTS,
@@ -40,6 +41,7 @@ from anyshape.transforms.control_flow.kept_loops import (
     UNROLLED_AROUND,
     Facts,
     _as_bool,
+    kept_fold,
     kept_for,
     kept_list,
     kept_while,
@@ -61,6 +63,9 @@ from anyshape.transforms.control_flow.kept_raises import text as text
 from anyshape.transforms.control_flow.kept_raises import text_by as text_by
 from anyshape.transforms.control_flow.kept_raises import text_of_format as text_of_format
 from anyshape.transforms.control_flow.kept_raises import text_of_percent as text_of_percent
+from anyshape.transforms.control_flow.list_functions import item_at, list_, sorted_, takes_lists, with_arrays
+from anyshape.transforms.control_flow.list_functions import repeated as repeated
+from anyshape.transforms.control_flow.list_functions import transposed as transposed
 
 _CHANGEABLE = (list, dict, set, deque, bytearray)
 _CHANGES = {
@@ -128,6 +133,13 @@ def call(function: Any) -> Any:
     return with_arrays(meaning(function), function) if takes_lists(function) else meaning(function)
 
 
+def call_with_texts(function: Any) -> Any:
+    """Return what a call of a function runs, whose arguments are texts: ours take names of sizes."""
+    if (session := _session()) is not None:
+        session.called.append(str(getattr(function, "__module__", "")).startswith("anyshape."))
+    return call(function)
+
+
 def _of_c(session: Session, function: Any) -> Any:
     """Return what a call of a function of C runs."""
     if session.frames:
@@ -146,6 +158,8 @@ def _of_class(session: Session, kind: type) -> Any:
         return own
     if kind is type:
         return _class_of
+    if kind is list:
+        return lambda *args: made(list_(*args))
     if issubclass(kind, BaseException) or type(kind).__call__ is not type.__call__:
         return meaning(kind)
     is_own = session.frames or _is_read(kind.__init__)
@@ -192,6 +206,28 @@ def unpacked(x: Any, count: int) -> Any:
 def grid(x: Any) -> Any:
     """Return what is indexed in place of `np.r_` and the like."""
     return meaning(x) if _session() is not None else x
+
+
+def at(x: Any) -> Any:
+    """Return what is indexed: an array of NumPy or a list takes a position that a run alone knows."""
+    return _Indexed(x) if type(x) in (np.ndarray, list, tuple) and _session() is not None else x
+
+
+class _Indexed:
+    """Object of Python that an expression indexes."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    def __getitem__(self, key: Any) -> Any:
+        owner = self._owner
+        if type(owner) is np.ndarray:
+            return as_traced(owner)[key] if is_traced(key) else owner[key]
+        if isinstance(key, Traced) and not key.meta.rank and (session := _in_frame()) is not None:
+            return item_at(owner, key, session.frames[-1].code)
+        return owner[key]
 
 
 _PROPERTIES: weakref.WeakKeyDictionary[type, dict[str, property]] = weakref.WeakKeyDictionary()
@@ -253,7 +289,7 @@ def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: An
     printed(*values, sep=sep, end=end, file=file, flush=flush, always=True)
 
 
-_BUILTINS: dict[Any, Callable[..., Any]] = {len: _length, print: _print}
+_BUILTINS: dict[Any, Callable[..., Any]] = {len: _length, print: _print, sorted: sorted_}
 
 
 def _check_pure(session: Session, function: Any) -> None:
@@ -345,14 +381,75 @@ def bound(read: Callable[[], Any], name: str) -> Any:
     return value.value
 
 
-def listed(function: Callable[..., Any], iterable: Any, is_tuple: bool) -> Any:
-    """Return the list of what a comprehension gives."""
-    session = _session()
+def _always(*item: Any) -> bool:
+    return True
+
+
+def _of_items(function: Callable[..., Any], takes_apart: bool) -> Callable[[Any], Any]:
+    """Return a function of items as one of an item, which it takes apart for several targets."""
+    return (lambda item: function(*item)) if takes_apart else function
+
+
+class _Filling:
+    """Fills a list with what a comprehension gives for each item that passes a test."""
+
+    def __init__(self, session: Session | None, function: Any, test: Any, facts: tuple[bool, bool]) -> None:
+        self.session, self.value, self.passes = session, _of_items(function, facts[0]), _of_items(test, facts[0])
+        self.gives_lists = facts[1]
+
+    def __call__(self, to: Any, item: Any) -> None:
+        going = self.passes(item)
+        if self.session is not None and type(to) is KeptList and _is_open(going):
+            Choice(self.session, (None, lambda: self._add(to, item)), {}, ()).run(_predicate_of(going))
+        elif going:
+            self._add(to, item)
+
+    def _add(self, to: Any, item: Any) -> None:
+        (to.extend if self.gives_lists else to.append)(self.value(item))
+
+
+def listed(
+    function: Callable[..., Any], iterable: Any, facts: tuple[bool, bool], test: Callable[..., Any] = _always
+) -> Any:
+    """Return the list of what a comprehension gives for the items that pass a test.
+
+    `facts` tell whether items are taken apart, and whether the function gives lists, which are joined.
+    """
+    session, code = _session(), function.__code__
+    fill = _Filling(session, function, test, facts)
     items = items_of(iterable) if session is not None else None
     if items is not None and session is not None and _is_kept(session, items.length, function, NO_FACTS):
-        return kept_list(session, items, (lambda item: function(*item)) if is_tuple else function, function.__code__)
-    each = iterable if items is None else items
-    return made([function(*item) if is_tuple else function(item) for item in each])
+        return kept_list(session, items, fill, code)
+    may_choose = test is not _always and session is not None and session.frames and code not in session.refused
+    result: Any = KeptList(None, code) if may_choose else made([])
+    for item in iterable if items is None else items:
+        fill(result, item)
+    return result
+
+
+def joined(
+    function: Any,
+    of_item: Callable[..., Any],
+    iterable: Any,
+    facts: tuple[bool, bool],
+    test: Callable[..., Any] = _always,
+) -> Any:
+    """Return `any` or `all` of what a generator gives for the items that pass a test."""
+    value, passes = _of_items(of_item, facts[0]), _of_items(test, facts[0])
+    session = _session()
+    items = items_of(iterable) if session is not None and function in (any, all) else None
+    if session is None or items is None or not _is_kept(session, items.length, of_item, NO_FACTS):
+        return call(function)(value(x) for x in (iterable if items is None else items) if passes(x))
+    result = types.CellType(function is all)
+
+    def body(x: Any) -> None:
+        if function is any:
+            new = or_(result.cell_contents, lambda: and_(passes(x), lambda: value(x)))
+        else:
+            new = and_(result.cell_contents, lambda: or_(not_(passes(x)), lambda: value(x)))
+        result.cell_contents = _as_bool(new)
+
+    return kept_fold(session, items, body, result, of_item.__code__).as_weak()
 
 
 # -- choices
@@ -427,6 +524,8 @@ def compare(left: Any, *others: tuple[str, Callable[[], Any]]) -> Any:
 def _compared(symbol: str, left: Any, right: Any) -> Any:
     if symbol in _OPERATORS:
         return _OPERATORS[symbol](left, right)
+    if type(right) is KeptList:
+        return right.has(left) if symbol == "in" else ew.logical_not(right.has(left))
     is_listed = type(right) in (tuple, list, set, range) and len(right) > 0
     if is_listed and _choosing() and any(map(_is_open, (left, *right))) and not any(map(np.ndim, (left, *right))):
         is_in = functools.reduce(ew.logical_or, [_as_bool(left == x) for x in right])

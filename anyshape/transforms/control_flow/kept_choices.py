@@ -317,7 +317,7 @@ class Choice:
 
     def _tail(self, growing: KeptList, level: Level) -> Tail:
         """Return what a branch appended to a list."""
-        if level.holds:
+        if level.holds and level.rows is not None:
             return Tail(None if level.rows is not growing.levels[-1].rows else 0, UNSET, self._end(level.rows))
         if not level.new:
             return Tail(0, UNSET, None)

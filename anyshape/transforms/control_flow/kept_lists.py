@@ -16,11 +16,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from anyshape.graph.ir.builder import Traced
-from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.numpy.operands.memory import memory_of
-from anyshape.numpy.operands.promotion import dtype_of
+from anyshape.numpy.operands.promotion import dtype_of, is_weak
 from anyshape.numpy.serve import FUNCTIONS
 from anyshape.numpy.sizes.size_operands import as_size
 from anyshape.ops import elementwise as ew
@@ -32,7 +31,7 @@ from anyshape.tracing.pytrees import flatten, is_array, register_class, unflatte
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.read import NotKept
 from anyshape.tracing.trace import active_builder, as_value
-from anyshape.transforms.control_flow.iterables import Items, Range, is_open
+from anyshape.transforms.control_flow.iterables import Items, is_open
 from anyshape.transforms.control_flow.kept_objects import note_copies
 
 
@@ -86,10 +85,16 @@ class Level:
 
 
 class KeptList:
-    """List of the rows of an array, or of trees of rows; `code` is that of the body of the loop which made it so."""
+    """List of the rows of an array, or of trees of rows; `code` is that of the body of the loop which made it so.
 
-    def __init__(self, rows: Any, code: types.CodeType, origin: KeptList | None = None) -> None:
-        self.code, self.origin = code, origin
+    `weak` says whether all items are numbers of Python, None for no items.
+    """
+
+    def __init__(
+        self, rows: Any, code: types.CodeType, origin: KeptList | None = None, *, weak: bool | None = None
+    ) -> None:
+        self.code, self.origin, self.weak = code, origin, weak
+        self.is_read_as_weak = False
         self.levels = [Level(rows=rows, holds=True)]
         self.is_held = False  # by another list, as an item
         self.iterated: set[int] = set()  # numbers of levels where a loop began to run over it
@@ -104,6 +109,30 @@ class KeptList:
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         return list
+
+    def index(self, value: Any) -> Any:
+        """Return the position of the first item that is equal to a value."""
+        equal = self._equal(value)
+        check(FUNCTIONS["any"](equal), "the value is not in list")
+        return FUNCTIONS["argmax"](equal).as_weak()
+
+    def count(self, value: Any) -> Any:
+        """Return the number of items that are equal to a value."""
+        return FUNCTIONS["sum"](self._equal(value)).as_weak()
+
+    def has(self, value: Any) -> Any:
+        """Return whether an item is equal to a value."""
+        return FUNCTIONS["any"](self._equal(value)).as_weak()
+
+    def _equal(self, value: Any) -> Any:
+        rows = self.rows
+        if not isinstance(rows, Traced) or rows.meta.rank != 1 or not is_array(value) or np.ndim(value):
+            raise self.refused("a list that it appends to is searched for an object")
+        return FUNCTIONS["equal"](rows, value)
+
+    def copy(self) -> KeptList:
+        """Return another list of the items."""
+        return self[:]
 
     __radd__ = _unanswered("radd")
     __mul__ = _unanswered("mul")
@@ -211,11 +240,12 @@ class KeptList:
         item = map_tree(lambda x: self._read(x[k]), rows)
         if (session := reading.session()) is not None:
             note_copies(session, item, self.code)
-        return _opened(item)
+        return opened(item)
 
     def _read(self, x: Any) -> Any:
         if not getattr(x, "is_array", False):
-            return x
+            self.is_read_as_weak = self.is_read_as_weak or bool(self.weak)
+            return x.as_weak() if self.weak else x
         x = x.copy()
         memory_of(x).frozen = self.refused("an array of a list is written to")
         return x
@@ -230,7 +260,7 @@ class KeptList:
             rows = self.rows
             if rows is None and len(self.levels) > 1:
                 raise self._without_items()
-            return KeptList(None if rows is None else part_of(rows, key), self.code)
+            return KeptList(None if rows is None else part_of(rows, key), self.code, weak=self.weak)
         new, level = self.levels[-1].new, self.levels[-1]
         if has_type(key, int) and -len(new) <= key < 0 and all(p.is_item for p in new[key:]) and not level.is_whole:
             return new[key].value
@@ -269,7 +299,20 @@ class KeptList:
 
     def append(self, value: Any) -> None:
         """Append an item."""
+        self._note_kind(is_weak(value))
         self.add(Piece(item_value(value, self.code), is_item=True))
+
+    def _note_kind(self, weak: bool | None) -> None:
+        """Note whether a further item is a number of Python; a body that took all items for such is traced again."""
+        if weak is None or weak is self.weak:
+            return
+        if self.weak is None:
+            self.weak = weak
+            return
+        self.weak = False
+        for level in self.levels:
+            if self.is_read_as_weak and level.loop is not None:
+                level.loop.is_complete = False
 
     def add(self, piece: Piece) -> None:
         """Append an item, or rows of several."""
@@ -295,12 +338,14 @@ class KeptList:
     def extend(self, values: Any) -> None:
         """Append items."""
         if type(values) is KeptList:
+            self._note_kind(values.weak)
             if values.rows is not None:
                 self.add(Piece(map_tree(lambda x: x.copy(), values.rows), is_item=False))
         elif type(values) in (list, tuple):
             for value in values:
                 self.append(value)
         elif isinstance(values, Traced) and values.meta.rank:
+            self._note_kind(weak=False)
             self.add(Piece(as_value(values), is_item=False))
         else:
             raise self.refused(f"it extends a list by a {type(values).__name__}")
@@ -311,6 +356,7 @@ class KeptList:
 
     def __add__(self, values: Any) -> KeptList:
         new, last = KeptList(None, self.code, self.origin if self.origin is not None else self), self.levels[-1]
+        new.weak = self.weak
         if last.holds:
             last.is_changed = True
             top = Level(last.loop, self.rows, holds=True)
@@ -399,7 +445,7 @@ def rows_of(items: list[Any], code: types.CodeType) -> Any:
 
 def item_value(x: Any, code: types.CodeType) -> Any:
     """Return an item as an array or a number, or a tree of these."""
-    x = _closed(x)
+    x = closed(x)
     leaves = flatten(x)[0]
     if not leaves or not all(map(is_array, leaves)):
         raise NotKept(code, f"a list that it appends to has an item of type {type(x).__name__}")
@@ -412,14 +458,14 @@ def item_value(x: Any, code: types.CodeType) -> Any:
 class Inner:
     """List of rows that is an item of another one; its items are rows of rows."""
 
-    def __init__(self, rows: Any, code: types.CodeType) -> None:
-        self.rows, self.code = rows, code
+    def __init__(self, rows: Any, code: types.CodeType, weak: bool | None) -> None:
+        self.rows, self.code, self.weak = rows, code, weak
 
     def opened(self) -> KeptList:
         """Return the list, which nobody may change, as the other one has a copy."""
         for x in flatten(self.rows)[0]:
             memory_of(x).frozen = NotKept(self.code, "a list in a list that it appends to is written to")
-        new = KeptList(self.rows, self.code)
+        new = KeptList(self.rows, self.code, weak=self.weak)
 
         def check() -> None:
             if new.levels[0].is_grown or new.levels[0].rows is not self.rows:
@@ -430,20 +476,20 @@ class Inner:
         return new
 
 
-register_class(Inner, lambda x: ((x.rows,), x.code), lambda code, parts: Inner(parts[0], code))
+register_class(Inner, lambda x: ((x.rows,), (x.code, x.weak)), lambda facts, parts: Inner(parts[0], *facts))
 
 
-def _closed(x: Any) -> Any:
+def closed(x: Any) -> Any:
     """Return an item with lists of rows as parts of its tree."""
     if type(x) is KeptList:
         x.is_held = True
-        return Inner(x.rows, x.code)
-    return _mapped(_closed, x)
+        return Inner(x.rows, x.code, x.weak)
+    return _mapped(closed, x)
 
 
-def _opened(x: Any) -> Any:
+def opened(x: Any) -> Any:
     """Return an item with lists of rows as lists."""
-    return x.opened() if type(x) is Inner else _mapped(_opened, x)
+    return x.opened() if type(x) is Inner else _mapped(opened, x)
 
 
 def _mapped(function: Callable[[Any], Any], x: Any) -> Any:
@@ -610,93 +656,3 @@ def as_size_of(x: Any) -> Any:
     """Return a length as the size of an axis."""
     size = as_size(x)
     return size if size is not None else size_from_count(ew.convert(x, np.int64))
-
-
-# -- functions of NumPy that take a list of arrays
-
-
-def _concatenated(rows: Any, axis: Any = 0) -> Any:
-    if axis is None:
-        return rows.reshape(-1)
-    axis = axis % (rows.meta.rank - 1)
-    moved = FUNCTIONS["moveaxis"](rows, 0, axis)
-    shape = moved.shape
-    return moved.reshape((*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
-
-
-def _stacked(rows: Any, axis: Any = 0) -> Any:
-    return FUNCTIONS["moveaxis"](rows, 0, axis) if axis else FUNCTIONS["copy"](rows)
-
-
-def _vertical(rows: Any) -> Any:
-    if rows.meta.rank <= 1:
-        return rows[:, None]
-    return FUNCTIONS["copy"](rows) if rows.meta.rank == 2 else _concatenated(rows)
-
-
-def _horizontal(rows: Any) -> Any:
-    if rows.meta.rank <= 1:
-        return FUNCTIONS["copy"](rows)
-    return _concatenated(rows, 0 if rows.meta.rank == 2 else 1)
-
-
-def _columns(rows: Any) -> Any:
-    if rows.meta.rank <= 1:
-        return rows[None, :]
-    return rows.T.copy() if rows.meta.rank == 2 else _concatenated(rows, 1)
-
-
-def _deep(rows: Any) -> Any:
-    shapes: dict[int, Any] = {1: (slice(None), None, None, None), 2: (slice(None), None, slice(None), None)}
-    return _concatenated(rows[shapes.get(rows.meta.rank, ...)] if rows.meta.rank != 3 else rows[..., None], 2)
-
-
-_OF_LISTS: dict[Any, Callable[..., Any]] = {
-    np.concatenate: _concatenated, np.stack: _stacked, np.vstack: _vertical, np.hstack: _horizontal,
-    np.column_stack: _columns, np.dstack: _deep,
-}  # fmt: skip
-
-
-_TAKERS = {sum, min, max, any, all}
-
-
-def takes_lists(function: Any) -> bool:
-    """Return whether a function takes a list for an array."""
-    module = getattr(function, "__module__", None)
-    if module == "builtins":
-        return function in _TAKERS
-    return module is not None and str(module).startswith(("numpy", "scipy", "math"))
-
-
-def with_arrays(function: Callable[..., Any], original: Any) -> Callable[..., Any]:
-    """Return a function that takes arrays in place of lists of loops, where the list stands for its rows."""
-
-    def taking(*args: Any, **kwargs: Any) -> Any:
-        if not any(type(x) in (KeptList, Range) for x in (*args, *kwargs.values())):
-            return function(*args, **kwargs)
-        new, named = [_array_of(x, original) for x in args], {k: _array_of(x, original) for k, x in kwargs.items()}
-        if args and type(args[0]) is KeptList and type(new[0]) is not list:
-            return _OF_LISTS.get(original, function)(*new, **named)
-        return function(*new, **named)
-
-    return taking
-
-
-def _array_of(x: Any, function: Any) -> Any:
-    """Return the array that a list of a loop stands for; where the difference matters, an empty list for no items."""
-    if type(x) is not KeptList:
-        return _array_of_range(x, function) if type(x) is Range else x
-    session, rows = reading.session(), x.array
-    is_inside = session is not None and bool(session.frames)
-    is_plain = is_inside if function in _TAKERS else function not in _OF_LISTS
-    if is_plain and rows.meta.rank == 1 and rows.dtype == np.float64:  # as [] is to NumPy
-        return rows
-    if is_inside and not has_type(x.length, (int, SymbolicSize)):
-        raise x.refused("a list that it appends to is an array in it, and may have no items")
-    return rows if x.length > 0 else []
-
-
-def _array_of_range(x: Range, function: Any) -> Any:
-    if "random" in str(function.__module__):  # a generator of NumPy draws from the numbers themselves
-        return x
-    return x.as_operand() if x.length > 0 else []

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import AnyshapeError
+from anyshape.errors import AnyshapeError, CarryMismatchError
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.scope import SymbolicSize
@@ -23,7 +23,7 @@ from anyshape.graph.prover.user_stack import is_user_frame
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.numpy.operands import memory
 from anyshape.numpy.operands.concrete import ConcreteArray
-from anyshape.numpy.operands.promotion import dtype_of
+from anyshape.numpy.operands.promotion import dtype_of, is_weak
 from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.ops import elementwise as ew
 from anyshape.ops import loops as lp
@@ -52,7 +52,7 @@ from anyshape.transforms.control_flow.kept_choices import (
     shared_outside,
     zeros_like,
 )
-from anyshape.transforms.control_flow.kept_lists import Growth, KeptList, LoopLists, rows_of
+from anyshape.transforms.control_flow.kept_lists import Growth, Inner, KeptList, LoopLists, closed, opened, rows_of
 from anyshape.transforms.control_flow.kept_objects import (
     MembersFoundError,
     containers,
@@ -101,6 +101,7 @@ class Learned:
         self.rebound: set[str] = set()  # variables of arrays that are not only written to
         self.memories: list[memory.Memory] = []
         self.growth: dict[int, Growth] = {}  # of lists that iterations read
+        self.relisted: set[str] = set()  # variables that iterations bind to other lists
         self.places: list[Member] = []  # of lists in objects to which iterations append
 
 
@@ -159,6 +160,8 @@ class KeptLoop:
                     carries[name] = Maybe(self._placeholder(name), full((), False, bool))
             elif isinstance(value, Maybe):
                 carries[name] = value
+            elif name in self.learned.relisted:
+                carries[name] = self._as_rows(value)
             elif name not in self.learned.rebound and self._may_stay(name, value):
                 self.fixed[name] = value
                 self.staying.add(name)
@@ -167,6 +170,11 @@ class KeptLoop:
             else:
                 self.fixed[name] = value
         return carries
+
+    def _as_rows(self, items: Any) -> Any:
+        """Return a list as a tree of its rows, which iterations bind a variable to anew."""
+        weak = all(map(is_weak, items)) if type(items) is list else None
+        return closed(items) if type(items) is KeptList else Inner(rows_of(items, self.code), self.code, weak)
 
     def _take_lists(self) -> None:
         """Let variables and members hold lists of rows where iterations append or write to lists."""
@@ -179,7 +187,8 @@ class KeptLoop:
         own += [(self.cells[name], name not in grown) for name in names if self._is_own(self.cells[name])]
         for cell, is_written_alone in own:
             if type(items := get(cell)) is list and (not is_written_alone or _is_uniform(items)):
-                put(cell, KeptList(rows_of(items, self.code), self.code))
+                weak = all(map(is_weak, items)) if items else None
+                put(cell, KeptList(rows_of(items, self.code), self.code, weak=weak))
 
     def _is_own(self, cell: Cell) -> bool:
         """Return whether a container is known to one variable alone, and to bodies around the loop that made it."""
@@ -226,7 +235,7 @@ class KeptLoop:
         """Return the carries after an iteration, which `run` makes."""
         rows = {name: carries.pop(name) for name in [*carries] if name not in self.carries}
         for name in {*self.facts.bound, *carries}:  # a member keeps its place in its object
-            put(self.cells[name], carries[name] if name in carries else self.fixed.get(name, UNSET))
+            put(self.cells[name], opened(carries[name]) if name in carries else self.fixed.get(name, UNSET))
         arrays = [(name, x, x.value) for name, x in _named(carries)]
         frame = self._frame(carries)
         outer, self.session.members = self.session.members, {**self.session.members, **self.members}
@@ -265,6 +274,8 @@ class KeptLoop:
         value = get(self.cells[name])
         if value is UNSET:
             raise self.refused(f"{name} may have no value after an iteration")
+        if name in self.learned.relisted:
+            value = closed(value)
         if isinstance(before, Maybe):
             return value if isinstance(value, Maybe) else Maybe(value, full((), True, bool))
         if isinstance(value, Maybe):
@@ -280,9 +291,11 @@ class KeptLoop:
             is_grown = type(now) is KeptList and now.origin is self.fixed[name]
             if fixed(now, self.fixed[name]) or (is_grown and self._becomes(name, now)):
                 continue
-            if name in self.staying:
-                self.learned.rebound.add(name)
+            if name in self.staying or (type(now) is KeptList and has_type(self.fixed[name], (list, KeptList))):
+                (self.learned.rebound if name in self.staying else self.learned.relisted).add(name)
                 self.is_complete = False
+                for inner in self.session.learned.values():  # there are more lists, by which these are numbered
+                    inner.growth.clear()
             else:
                 raise self.apart(f"{name} is another object after an iteration")
 
@@ -312,8 +325,8 @@ class KeptLoop:
         text = (str(error) if isinstance(error, AnyshapeError) else f"{type(error).__name__}: {error}").partition("\n")[
             0
         ]
-        # a variable that the first iteration binds, perhaps
-        return self.apart(text) if isinstance(error, NameError) else self.refused(text)
+        # of a variable that the first iteration binds, or makes an array with axes, perhaps
+        return self.apart(text) if isinstance(error, (NameError, CarryMismatchError)) else self.refused(text)
 
     def learn_holder(self, holder: Any) -> bool:
         """Learn that iterations change the members of an object; return whether that is new."""
@@ -325,7 +338,8 @@ class KeptLoop:
 
     def apart(self, why: str) -> NotKept:
         """Return the signal to run the first iteration apart, the one to unroll the loop if that is done."""
-        is_last = self.code in self.session.apart or any(f.code is not self.code for f in self.session.frames)
+        is_inside = any(f.code is not self.code for f in self.session.frames)
+        is_last = self.code in self.session.apart or (is_inside and not has_type(self.length, (int, SymbolicSize)))
         return NotKept(self.code, why, apart=not is_last and self.may_be_apart)
 
     def _learn_types(self, carries: dict[str, Any]) -> None:
@@ -409,7 +423,7 @@ class KeptLoop:
             m.lent = self.refused("an array has another name, which sees what an iteration writes")
             m.set(m.current)
         for name in self.facts.bound:
-            put(self.cells[name], results.get(name, self.fixed.get(name, UNSET)))
+            put(self.cells[name], opened(results.get(name, self.fixed.get(name, UNSET))))
         self._note_copies(results)
         self._freeze(results, length)
 
@@ -703,12 +717,21 @@ def _emit_while(loop: KeptLoop, carries: _Carries, going: Callable[[Any], Any], 
     return True
 
 
-def kept_list(session: Session, items: Items, function: Callable[..., Any], code: types.CodeType) -> KeptList:
-    """Return the list of a comprehension over items, which a loop of the program makes."""
+def kept_list(session: Session, items: Items, fill: Callable[[KeptList, Any], None], code: types.CodeType) -> KeptList:
+    """Return the list of a comprehension, which a loop of the program fills with what each item gives."""
     result = KeptList(None, code)
 
     def make() -> KeptLoop:
-        return KeptLoop(session, lambda item: result.append(function(item)), NO_FACTS, {}, code)
+        return KeptLoop(session, lambda item: fill(result, item), NO_FACTS, {}, code)
 
     _keep(session, make, lambda loop: _over(loop, items))
     return result
+
+
+def kept_fold(
+    session: Session, items: Items, body: Callable[[Any], None], result: types.CellType, code: types.CodeType
+) -> Any:
+    """Return what a variable holds after a loop of the program, whose body binds it alone."""
+    facts = NO_FACTS._replace(bound=("result",), later=("result",), after=("result",))
+    _keep(session, lambda: KeptLoop(session, body, facts, {"result": result}, code), lambda loop: _over(loop, items))
+    return result.cell_contents

@@ -5,10 +5,12 @@ The exceptions end a branch of the program, or a path of the function.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from anyshape.graph.ir.builder import active
+from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.ops.control import formatted
 from anyshape.ops.creation import full
 from anyshape.support.true_types import has_type
@@ -30,9 +32,9 @@ def _tracing_branch() -> Session | None:
 
 def text(purpose: str, *parts: Any) -> Any:
     """Return the text of an f-string. A run fills values in that are known only then, for a `raise` or a `print`."""
-    if _waits(purpose, parts):
-        return Text(parts)
-    return _joined(parts)
+    if _takes_numbers(purpose):
+        parts = tuple([p if isinstance(p, str) else (_at_sizes(p[0]), *p[1:]) for p in parts])
+    return Text(parts) if _waits(purpose, parts) else _joined(parts)
 
 
 def text_by(purpose: str, function: Any, value: Any) -> Any:
@@ -44,13 +46,41 @@ def text_by(purpose: str, function: Any, value: Any) -> Any:
 
 def text_of_percent(purpose: str, template: str, values: Any) -> Any:
     """Return the text of `template % values`, as `text` does."""
+    values = _at_sizes(values) if _takes_numbers(purpose) else values
     return Text.of_percent(template, values) if _waits(purpose, [(values, "r", "")]) else template % values
 
 
 def text_of_format(purpose: str, template: str, *args: Any, **kwargs: Any) -> Any:
     """Return the text of `template.format(*args, **kwargs)`, as `text` does."""
+    args, kwargs = _at_sizes((args, kwargs)) if _takes_numbers(purpose) else (args, kwargs)
     waits = _waits(purpose, [((args, kwargs), "r", "")])
     return Text.of_format(template, args, kwargs)[0] if waits else template.format(*args, **kwargs)
+
+
+def _takes_numbers(purpose: str) -> bool:
+    """Return whether sizes are numbers in a text; in specifications that our functions take, they have names."""
+    session = reading.session()
+    if session is None or purpose in _LATE:
+        return False
+    names_sizes = bool(purpose) and session.called[-1]
+    if purpose == "last argument":
+        session.called.pop()
+    return not names_sizes
+
+
+_LATE = ("print", "raise")  # purposes of texts that a run fills in
+
+
+def _at_sizes(value: Any) -> Any:
+    """Return what Python makes a text of: a size is its number in this call, which the program is for then."""
+    if isinstance(value, SymbolicSize):
+        return value if value.scope.hints is None else operator.index(value)  # type: ignore[arg-type]
+    if type(value) is dict:
+        return {key: _at_sizes(x) for key, x in value.items()}
+    if type(value) is list:
+        return [*map(_at_sizes, value)]
+    is_plain = has_type(value, tuple) and not hasattr(value, "_fields")  # as a shape
+    return tuple(map(_at_sizes, value)) if is_plain else value
 
 
 def _waits(purpose: str, parts: Sequence[Any]) -> bool:
@@ -61,7 +91,7 @@ def _waits(purpose: str, parts: Sequence[Any]) -> bool:
         return True
     if (session := _tracing_branch()) is None:
         return purpose == "raise" and _may_end()
-    if not purpose:
+    if purpose not in _LATE:
         raise refuse(session, None, "it makes a text of a value")
     return True
 

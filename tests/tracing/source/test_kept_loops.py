@@ -6,7 +6,12 @@ import pytest
 import anyshape
 from anyshape import config, grad, jit, jvp, vmap
 from anyshape.errors import ArgumentError, SizeMismatchError
-from tests.tracing.source import list_programs, object_programs, sequence_programs  # noqa: F401  # which add to the table
+from tests.tracing.source import (  # noqa: F401  # which add to the table
+    comprehension_programs,
+    list_programs,
+    object_programs,
+    sequence_programs,
+)
 from tests.tracing.source.loop_programs import PROGRAMS
 
 VECTORS = ([1.0, 2.0, 3.0, 4.0, 5.0, 0.5, 7.0], [], [3.0], [1.0, 2.0], [2.0, 9.0])
@@ -16,12 +21,12 @@ AS_WRITTEN = {
     "best_alias": "two names", "carry_alias": "two names", "tryloop": "exceptions", "strs": "another kind",
     "long_concrete": "no traced value", "concrete_int": "no traced value",
     "retlist": "the function returns a list", "retdict": "the function returns a list", "alias_list": "members",
-    "concat_aliased": "another object", "concat_read_aliased": "another object", "concat_alias_kept": "another object",
+    "concat_aliased": "other parts", "concat_alias_kept": "that another one holds",
     "concat_in_if": "in each branch", "member_concat": "other parts", "appends_to_iterated": "that it runs over",
     "appends_to_iterated_around": "that it runs over", "append_in_function": "members",
     "items_of_dict_of_lists": "members", "tally_held": "held elsewhere",
     "appended_then_written": "written to later", "key_in_branch": "members", "list_reset": "another kind",
-    "zip_star": "its length", "rows_of_mask_in_try": "exceptions", "rows_from_value_in_try": "exceptions",
+    "zip_star": "", "rows_of_mask_in_try": "exceptions", "rows_from_value_in_try": "exceptions",
     "list_of_mask": "the function returns a list", "member_set": "type set",
     "appended_while_written": "which an iteration writes", "appended_after_in_place": "which an iteration writes",
     "view_appended": "which an iteration writes", "held_before_and_written": "written to later",
@@ -31,6 +36,7 @@ AS_WRITTEN = {
     "lists_swapped": "another object", "while_empty": "", "if_empty": "in each branch",
     "item_of_list_changed": "is changed", "list_of_a_carry": "",
 
+    "array_of_a_table_is_written_to": "", "sums_of_arrays_from_numbers_in_a_loop": "",
     "str_attr": "", "alias_attr_array": "two names",
     "alias_attr_array2": "another name", "nested_attr": "", "nested_attr2": "",
     "written_argument": "", "rebound_after_writes": "", "written_next_time": "",
@@ -72,6 +78,14 @@ def test_a_program_does_what_python_does(name):
         assert not traced.explain().as_written
     elif AS_WRITTEN[name]:
         assert any(AS_WRITTEN[name] in line for line in traced.explain().as_written)
+
+
+@pytest.mark.parametrize("name", ["item_that_is_not_there", "inverses_of_zero"])
+def test_an_error_of_python_is_one_of_its_class(name):
+    function = getattr(comprehension_programs, name)
+    for n in (4, 20):
+        got, want = (outcome(f, np.arange(float(n))) for f in (jit(function), function))
+        assert isinstance(got, type(want)) and "trip" in str(got)
 
 
 @pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in AS_WRITTEN])

@@ -2,7 +2,9 @@
 
 import cmath
 import functools
+import itertools
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -208,6 +210,89 @@ def test_a_batch_of_vectors(name):
     xs = np.array([[2.0, 1.0, 3.0], [1.0, 1.0, -2.0]])
     result = anyshape.vmap(functools.partial(OF_VECTORS[name], meaning), out_axes=0)(xs)
     np.testing.assert_allclose(result, [OF_VECTORS[name](plain, x) for x in xs], rtol=1e-14)
+
+
+OPERATORS = [operator.truediv, operator.floordiv, operator.mod, divmod, operator.pow]
+OF_PYTHON = [2.5, -2.0, 0.0, -0.0, 1, -3, 0, 400.0, 1e200, math.nan, math.inf, -math.inf]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("operate", OPERATORS, ids=lambda f: f.__name__)
+def test_an_operator_raises_where_pythons_own_does(operate):
+    """NumPy's operators give inf or nan there, with a warning."""
+    jitted = anyshape.jit(lambda a, b: operate(a, b))
+    for a, b in itertools.product(OF_PYTHON, repeat=2):
+        expected, observed = outcome(operate, a, b), outcome(jitted, a, b)
+        if isinstance(a, int) and isinstance(b, int) and operate is operator.pow and b < 0:
+            continue  # a float for Python, by the value of the int
+        if isinstance(expected, complex):
+            expected = ValueError("complex in Python")
+        elif isinstance(expected, OverflowError):
+            expected = OverflowError("Numerical result out of range")
+        require_same(observed, expected, (a, b))
+
+
+def test_an_error_of_python_can_be_caught_in_the_program():
+    def shares(x):
+        values = []
+        for part in x[:3].tolist():
+            try:
+                values.append(1 / part + math.log(part) + int(part))
+            except ZeroDivisionError:
+                values.append(-1.0)
+            except ValueError:
+                values.append(-2.0)
+        return np.array(values)
+
+    jitted = anyshape.jit(shares)
+    for x in ([1.0, 0.0, -2.0], [0.0, math.nan, 2.0], [3.0, 4.0, 5.0]):
+        np.testing.assert_array_equal(jitted(np.array(x)), shares(np.array(x)), strict=True)
+
+
+WRITES = {
+    "an element": lambda x, out: out.__setitem__(0, x[0] / x[1]),
+    "an element at a position": lambda x, out: out.__setitem__(int(x[2]), x[0] / x[1]),
+    "a slice": lambda x, out: out.__setitem__(slice(1, None), x[0] / x[1]),
+    "elements by positions": lambda x, out: out.__setitem__([0, 1], x[0] / x[1]),
+    "an array": lambda x, out: out.__setitem__(slice(2), x[:2] / x[1]),
+    "an integer": lambda x, out: out.__setitem__(0, x.astype(int)[0] * 100),
+    "an array in an element": lambda x, out: out.__setitem__(0, x[:1]),
+    "an element of two axes": lambda x, out: out.reshape(1, 3).__setitem__((0, 1), x[:1]),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["int64", "int8"])
+@pytest.mark.parametrize("name", WRITES)
+def test_what_is_written_to_integers_is_refused_as_by_numpy(name, dtype):
+    def written(x):
+        out = np.zeros(3, dtype)
+        WRITES[name](x, out)
+        return out
+
+    jitted = anyshape.jit(written)
+    for x in ([4.5, 1.0, 1.0], [0.0, 0.0, 2.0], [1.0, 0.0, 1.0], [1e30, 1.0, 0.0], [300.0, 1.0, 0.0]):
+        x = np.array(x)
+        with np.errstate(all="ignore"):
+            want, got = outcome(written, x), outcome(jitted, x)
+        require_same(got, want, x)
+
+
+TEXTS = [
+    lambda x: f"{len(x)} {x.shape} {len(x):>4} {[len(x)]!r}",
+    lambda x: str(len(x)) + repr(x.shape),
+    lambda x: "%d of %s" % (len(x), x.shape),  # noqa: UP031
+    lambda x: "{} {n!s:>3}".format(x.shape, n=len(x)),  # noqa: UP032
+    lambda x: "".join([f"w{len(x)}" for _ in x]),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_of_a_size_has_its_number(text):
+    jitted = anyshape.jit(lambda x: {text(x): x})
+    for n in (1, 20):
+        assert [*jitted(np.ones(n))] == [text(np.ones(n))]
 
 
 def test_the_slope_of_a_conversion():

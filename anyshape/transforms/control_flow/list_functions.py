@@ -1,0 +1,190 @@
+"""Functions of Python and NumPy that take lists of loops, or make such lists, as `sorted(x)` and `[v] * n`."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph.ir.builder import Traced
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.arrays.python_operators import expect
+from anyshape.numpy.operands.memory import memory_of
+from anyshape.numpy.operands.promotion import is_weak
+from anyshape.numpy.serve import FUNCTIONS
+from anyshape.support.true_types import has_type
+from anyshape.tracing.pytrees import flatten
+from anyshape.tracing.source import read as reading
+from anyshape.tracing.source.read import NotKept
+from anyshape.transforms.control_flow.iterables import Range, is_open
+from anyshape.transforms.control_flow.kept_lists import KeptList, map_tree, opened, rows_of
+
+# -- lists
+
+
+def item_at(items: Sequence[Any], k: Any, code: types.CodeType) -> Any:
+    """Return an item of a list of Python at a position that a run knows."""
+    rows = rows_of([*items], code)
+    if rows is None:
+        raise IndexError("list index out of range")
+    item = map_tree(lambda x: x[k].copy() if x.meta.rank > 1 else x[k], rows)
+    for x in flatten(item)[0]:
+        if getattr(x, "is_array", False):
+            memory_of(x).frozen = NotKept(code, "an array of a list is written to")
+    return item.as_weak() if all(map(is_weak, items)) else opened(item)
+
+
+def _makes_lists() -> types.CodeType | None:
+    """Return the code of the user that calls, where it may have lists of rows."""
+    code, session = sys._getframe(2).f_code, reading.session()
+    return None if session is None or session.is_plain or code in session.refused else code
+
+
+def sorted_(x: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+    """Return `sorted(x)` of the elements of an array, or of a list of a loop. A run refuses NaN, which has no order."""
+    code = _makes_lists()
+    rows = x.rows if type(x) is KeptList else x
+    is_vector = isinstance(rows, Traced) and rows.meta.rank == 1 and rows.dtype.kind in "biuf"
+    if code is None or not is_vector or key is not None or not has_type(reverse, (bool, int)):
+        return sorted(x, key=key, reverse=reverse)
+    if rows.dtype.kind == "f":
+        expect(~FUNCTIONS["any"](FUNCTIONS["isnan"](rows)), "sorted() of NaN, which has no order")
+    rows = FUNCTIONS["sort"](rows[::-1] if reverse else rows, kind="stable")
+    return KeptList(rows[::-1] if reverse else rows, code, weak=x.weak if type(x) is KeptList else False)
+
+
+def list_(x: Any = (), /) -> Any:
+    """Return `list(x)`, also of items whose number a run knows."""
+    code = _makes_lists()
+    if type(x) is KeptList:
+        return x.copy()
+    if code is None or not has_length(x):
+        return list(x)
+    if type(x) is Range:
+        return KeptList(x.as_operand(), code, weak=True)
+    return KeptList(x.copy(), code, weak=False)
+
+
+def has_length(x: Any) -> bool:
+    """Return whether a run knows the length of a range or an array."""
+    is_array = isinstance(x, Traced) and x.meta.rank > 0
+    return (type(x) is Range and is_open(x.length)) or (is_array and is_open(x.shape[0]))
+
+
+def repeated(x: Any, y: Any) -> Any:
+    """Return `x * y`, where one of them may be a list, and the other one a size."""
+    code = _makes_lists()
+    items, count = (x, y) if type(x) is list else (y, x)
+    is_uniform = type(items) is list and isinstance(count, SymbolicSize) and len(items) == 1
+    if code is None or not is_uniform or not is_weak(items[0]):
+        return x * y
+    return KeptList(FUNCTIONS["full"](FUNCTIONS["maximum"](count, 0), items[0]), code, weak=True)
+
+
+def transposed(function: Any, x: Any) -> Any:
+    """Return `zip(*x)`: of a list of tuples that a loop made, the lists of their parts."""
+    if function is not zip or type(x) is not KeptList or type(x.rows) is not tuple or not x.length > 0:
+        return function(*x)
+    return iter([KeptList(part, x.code) for part in x.rows])
+
+
+# -- functions of NumPy that take a list of arrays
+
+
+def _concatenated(rows: Any, axis: Any = 0) -> Any:
+    if axis is None:
+        return rows.reshape(-1)
+    axis = axis % (rows.meta.rank - 1)
+    moved = FUNCTIONS["moveaxis"](rows, 0, axis)
+    shape = moved.shape
+    return moved.reshape((*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
+
+
+def _stacked(rows: Any, axis: Any = 0) -> Any:
+    return FUNCTIONS["moveaxis"](rows, 0, axis) if axis else FUNCTIONS["copy"](rows)
+
+
+def _vertical(rows: Any) -> Any:
+    if rows.meta.rank <= 1:
+        return rows[:, None]
+    return FUNCTIONS["copy"](rows) if rows.meta.rank == 2 else _concatenated(rows)
+
+
+def _horizontal(rows: Any) -> Any:
+    if rows.meta.rank <= 1:
+        return FUNCTIONS["copy"](rows)
+    return _concatenated(rows, 0 if rows.meta.rank == 2 else 1)
+
+
+def _columns(rows: Any) -> Any:
+    if rows.meta.rank <= 1:
+        return rows[None, :]
+    return rows.T.copy() if rows.meta.rank == 2 else _concatenated(rows, 1)
+
+
+def _deep(rows: Any) -> Any:
+    shapes: dict[int, Any] = {1: (slice(None), None, None, None), 2: (slice(None), None, slice(None), None)}
+    return _concatenated(rows[shapes.get(rows.meta.rank, ...)] if rows.meta.rank != 3 else rows[..., None], 2)
+
+
+_OF_LISTS: dict[Any, Callable[..., Any]] = {
+    np.concatenate: _concatenated, np.stack: _stacked, np.vstack: _vertical, np.hstack: _horizontal,
+    np.column_stack: _columns, np.dstack: _deep,
+}  # fmt: skip
+
+
+_TAKERS = {sum, min, max, any, all}
+
+
+def takes_lists(function: Any) -> bool:
+    """Return whether a function takes a list for an array."""
+    module = getattr(function, "__module__", None)
+    if module == "builtins":
+        return function in _TAKERS
+    return module is not None and str(module).startswith(("numpy", "scipy", "math"))
+
+
+def with_arrays(function: Callable[..., Any], original: Any) -> Callable[..., Any]:
+    """Return a function that takes arrays in place of lists of loops, where the list stands for its rows."""
+
+    def taking(*args: Any, **kwargs: Any) -> Any:
+        if not any(type(x) in (KeptList, Range) for x in (*args, *kwargs.values())):
+            return function(*args, **kwargs)
+        if original in (sum, min, max) and type(args[0]) is KeptList and not args[1:]:
+            return _of_numbers(function, original, args[0], kwargs)
+        new, named = [_array_of(x, original) for x in args], {k: _array_of(x, original) for k, x in kwargs.items()}
+        if args and type(args[0]) is KeptList and type(new[0]) is not list:
+            return _OF_LISTS.get(original, function)(*new, **named)
+        return function(*new, **named)
+
+    return taking
+
+
+def _of_numbers(function: Callable[..., Any], original: Any, x: KeptList, options: dict[str, Any]) -> Any:
+    """Return the sum or an extreme of a list of scalars, a number of Python if all are."""
+    array = x.array if options.keys() == {"default"} else _array_of(x, original)
+    result: Any = function(array, **options)
+    return result.as_weak() if x.weak and hasattr(result, "as_weak") else result
+
+
+def _array_of(x: Any, function: Any) -> Any:
+    """Return the array that a list of a loop stands for; where the difference matters, an empty list for no items."""
+    if type(x) is not KeptList:
+        return _array_of_range(x, function) if type(x) is Range else x
+    session, rows = reading.session(), x.array
+    is_inside = session is not None and bool(session.frames)
+    is_plain = is_inside if function in _TAKERS else function not in _OF_LISTS
+    if is_plain and rows.meta.rank == 1 and rows.dtype == np.float64:  # as [] is to NumPy
+        return rows
+    if is_inside and not has_type(x.length, (int, SymbolicSize)):
+        raise x.refused("a list that it appends to is an array in it, and may have no items")
+    return rows if x.length > 0 else []
+
+
+def _array_of_range(x: Range, function: Any) -> Any:
+    if "random" in str(function.__module__):  # a generator of NumPy draws from the numbers themselves
+        return x
+    return x.as_operand() if x.length > 0 else []
