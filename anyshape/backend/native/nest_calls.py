@@ -210,12 +210,12 @@ class _Runs(threading.local):
         results, self.results = self.results, ()
         return results
 
-    def run(self, steps: Sequence[CalledStep], function: Callable[..., int], arrays: Any, rows: Any) -> int:
+    def run(self, steps: Sequence[CalledStep], function: Callable[..., int], arrays: Any, rows: Any, links: Any) -> int:
         """Return the status of a run, or raise what a handler raised. Steps raise where NumPy would warn."""
         before, self.steps = self.steps, steps
         try:
             with np.errstate(**_strict()) if steps else contextlib.nullcontext():
-                status = function(arrays, rows, self.look, self.call)
+                status = function(arrays, rows, self.look, self.call, links)
         finally:
             self.steps = before
         if status & INTERRUPTED:

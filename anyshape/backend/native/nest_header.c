@@ -130,6 +130,45 @@ static __attribute__((noinline)) int as_call(int (*call)(int64_t), int64_t *pack
     return status;
 }
 
+/* Run the inner loop of a ufunc, which may clear the flags; return whether it leaves the one of an invalid operation. */
+static __attribute__((noinline)) int as_loop(
+    void *const *link, char **args, const int64_t *sizes, const int64_t *steps, int64_t *flags
+) {
+    *flags |= as_flags();
+    feclearexcept(FE_ALL_EXCEPT);
+    ((void (*)(char **, const int64_t *, const int64_t *, void *))link[0])(args, sizes, steps, link[1]);
+    return (as_flags() & 2) != 0;
+}
+
+/* Factor a matrix in columns, and solve by such factors; pivots count from 0. Flags of LAPACK mean nothing. */
+static __attribute__((noinline)) int as_getrf(void *const *link, int64_t n, void *a, int32_t *pivots, int64_t *flags) {
+    int size = n, info = 0;
+    *flags |= as_flags();
+    if (n) ((void (*)(int *, int *, void *, int *, int32_t *, int *))link[0])(&size, &size, a, &size, pivots, &info);
+    for (int k = 0; k < n; k++) pivots[k]--;
+    feclearexcept(FE_ALL_EXCEPT);
+    return info;
+}
+
+static __attribute__((noinline)) int as_getrs(
+    void *const *link, char form, int64_t n, int64_t columns, void *a, const int32_t *pivots, void *b, int64_t *flags
+) {
+    int size = n, count = columns, info = 0;
+    int32_t *rows = malloc(n * sizeof(int32_t) + 1);
+    if (!rows) return 1;
+    for (int k = 0; k < n; k++) {
+        if (pivots[k] < 0 || pivots[k] >= n) info = 1;
+        rows[k] = pivots[k] + 1;
+    }
+    *flags |= as_flags();
+    if (n && columns && !info)
+        ((void (*)(char *, int *, int *, void *, int *, int32_t *, void *, int *, int *, size_t))link[0])(
+            &form, &size, &count, a, &size, rows, b, &size, &info, 1);
+    free(rows);
+    feclearexcept(FE_ALL_EXCEPT);
+    return info;
+}
+
 #define AS_FAIL { status = 1; goto done; }
 #define AS_LARGE { status = 64; goto done; }
 /* Every so many trips, let Python handle signals. */

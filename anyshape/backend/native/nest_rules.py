@@ -14,6 +14,8 @@ import numpy as np
 
 from anyshape.backend.compiler.c_expressions import CSite, c_literal
 from anyshape.backend.compiler.op_traits import TRAITS
+from anyshape.backend.native.nest_along import ALONG_RULES
+from anyshape.backend.native.nest_loops import LOOP_RULES, elementwise_loop
 from anyshape.backend.native.nest_positions import POSITION_RULES
 from anyshape.backend.native.nest_steps import Rule, Site, added, sum_with
 from anyshape.backend.native.nest_sums import SUM_RULES
@@ -56,8 +58,7 @@ def elementwise(site: Site, *xs: Array) -> Array:
     rule = TRAITS[op].c_expression
     text = None if rule is None else rule(CSite(tuple([x.dtype for x in xs]), result, site.params))
     if text is None:
-        kinds = ", ".join(dict.fromkeys(str(x.dtype) for x in xs))
-        raise NotExpressible(f"{op} of {kinds} has no expression in C")
+        return elementwise_loop(site, xs)
     value = text.value
     if text.declines:
         value = f"(({text.declines}) ? declined = 1 : 0, {value})"
@@ -153,6 +154,14 @@ def _narrow(site: Site, x: Array) -> Array:
 
 def _size_value(site: Site) -> Array:
     return site.lines.scalar(site.dtype, site.size(site.params["size"]))
+
+
+def _float_of_size(site: Site) -> Array:
+    """Return a size as a float; a product of more than two sizes may be beyond an int64."""
+    size = site.params["size"]
+    if not isinstance(size, int) and any(sum([p for _, p in monomial]) > 2 for monomial, _ in size.terms):
+        raise NotExpressible("a product of several sizes as a float")
+    return site.lines.scalar(site.dtype, site.size(size))
 
 
 def _size_token(site: Site, x: Array) -> Array:
@@ -338,8 +347,11 @@ SUMMED: dict[Op, tuple[int, ...]] = {
 RULES: dict[Op, Rule] = (
     POSITION_RULES
     | SUM_RULES
+    | ALONG_RULES
+    | LOOP_RULES
     | {
         cr.size_value_op: _size_value,
+        cr.float_of_size_op: _float_of_size,
         cr.iota_op: _iota,
         cr.full_op: _full,
         dy.nonzero_op: _nonzero,

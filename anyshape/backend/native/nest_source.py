@@ -1,11 +1,11 @@
 """Text in C of a nest of loops: one function for a loop and all loops and branches in it, at any sizes.
 
-    int64_t name(const char *arrays, as_result *results, int (*poll)(void), int (*call)(int64_t))
+    int64_t name(const char *arrays, as_result *results, int (*poll)(void), int (*call)(int64_t), void *const *links)
 
 The tuple `arrays` holds the operands, copies of carries that become the last carries, and stacks of results. Results
 whose sizes a run decides come as `results`. The function returns the flags of floating-point arithmetic. Or it
 returns 1 where NumPy is to serve the call, and 32 where Python raises for a signal. Steps that C does not have are run
-by `call`.
+by `call`, or stand at an address among the `links`.
 
 Carries are memory that trips write to in place. A carry that a trip makes anew has two pieces of memory, which change
 places; that of carries which change size grows with them. Nothing that the caller holds is written to before the run
@@ -63,13 +63,14 @@ class NestText:
 
     - `kinds` of results: a "carry" is a copy of the operand of the same number, which trips write to. A "fixed" one has
       sizes that are known before the run, and the run decides the ones of "sizes".
-    - `called`: the steps that the kernels of NumPy run.
+    - `called`: the steps that the kernels of NumPy run. `links`: functions that it calls by their addresses.
     - `sources`: lines of the user, where they were asked for. `AS_LINE(1)` stands before what the first one computes.
     """
 
     text: str
     kinds: tuple[str, ...]
     called: tuple[Node, ...]
+    links: tuple[Any, ...]
     sources: tuple[SourceLine, ...] = ()
 
 
@@ -113,7 +114,8 @@ class _Nest:
         begins = [memory.get(k, x) if k in own else x for k, x in enumerate(operands)]
         ends = loop.write(begins, [memory.get(k) for k in range(self.carries, len(self.kinds))])
         self._write_ends(ends, memory)
-        return NestText(self._function(), self.kinds, tuple(lines.called), tuple(lines.sources or ()))
+        by_others = tuple(lines.called), tuple(lines.links)
+        return NestText(self._function(), self.kinds, *by_others, tuple(lines.sources or ()))
 
     def _memory(self) -> dict[int, Array]:
         """Return the results whose memory is passed."""
@@ -169,7 +171,8 @@ class _Nest:
         top = "".join([f"    {line}\n" for line in lines.top])
         freed = "".join([f" free({rows}.data);" for rows in lines.freed])
         return (
-            "int64_t @name@(const char *arrays, as_result *results, int (*poll)(void), int (*call)(int64_t))\n{\n"
+            "int64_t @name@(const char *arrays, as_result *results, int (*poll)(void), int (*call)(int64_t),\n"
+            "    void *const *links)\n{\n"
             "    int64_t status = 0, flags = 0, declined = 0, ticks = 0;\n    as_block *arena = 0;\n"
             f"{top}    feclearexcept(FE_ALL_EXCEPT);\n    {{\n{body}\n"
             "    status = declined ? 1 : flags | as_flags();\n    }\n"
@@ -303,15 +306,18 @@ class _Body:
         try:
             self._write_step(node)
         except NotExpressible:
-            operands = [self.env[v] for v in node.operands]
-            results = called(self.lines, node, operands, Sizes(self._variable))
-            self.env.update(zip(node.outputs, results, strict=True))
+            self.env.update(zip(node.outputs, self._called(node), strict=True))
+
+    def _called(self, node: Node) -> list[Array]:
+        """Write the lines that let NumPy run a step."""
+        return called(self.lines, node, [self.env[v] for v in node.operands], Sizes(self._variable))
 
     def _write_step(self, node: Node) -> None:
         """Write a step by its rule. Raises NotExpressible."""
         rule = rule_of(node.op)
         operands = [self.env[v] for v in node.inputs]
-        site = Site(node, self.lines, self._sizes(node).text, lambda: self._target(node), dict(node.params))
+        params, size = dict(node.params), self._sizes(node).text
+        site = Site(node, self.lines, size, lambda: self._target(node), params, lambda: self._called(node))
         output, *others = node.outputs
         if others:
             results: Any = rule(site, *operands)

@@ -17,6 +17,7 @@ class Site(NamedTuple):
     """Step of a nest: its node, the writer of lines, and texts of sizes over the axes of its operands.
 
     `target` gives memory that the step may write its result to: the first operand itself where nothing reads it later.
+    `by_numpy` writes the lines that let NumPy run it, and gives the results.
     """
 
     node: Node
@@ -24,6 +25,7 @@ class Site(NamedTuple):
     size: Callable[[Size], str]
     target: Callable[[], Array]
     params: dict[str, Any]
+    by_numpy: Callable[[], list[Array]]
 
     @property
     def dtype(self) -> np.dtype:

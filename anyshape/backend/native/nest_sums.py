@@ -7,9 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from anyshape.backend.compiler.c_expressions import suffix
 from anyshape.backend.native.nest_steps import Rule, Site
 from anyshape.backend.native.nest_values import Array, Lines, Texts, derived, kind_of, product, stretched
-from anyshape.backend.native.statements import NotExpressible, reduction_of
+from anyshape.backend.native.statements import NotExpressible, Reduction, reduction_of
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import free_axes
 from anyshape.ops import contraction as ct
@@ -22,46 +23,56 @@ BLOCK = 256  # elements whose sum has accumulators of vectors alone
 def _reduce(site: Site, x: Array) -> Array:
     axes = site.params["axes"]
     if site.params.get("empty") is False:
-        _some(site.lines, [x.dims[a] for a in axes])
+        some(site.lines, [x.dims[a] for a in axes])
     return _reduced(site, x, axes, tuple([n for a, n in enumerate(x.dims) if a not in axes]))
 
 
-def _some(lines: Lines, sizes: Sequence[str]) -> None:
+def some(lines: Lines, sizes: Sequence[str]) -> None:
     """Write the line that leaves a reduction over no elements to NumPy, which refuses it."""
     lines.add(f"if (!({' && '.join(sizes) or '1'})) AS_FAIL")
 
 
+def reduction_in_nest(op: Op, reducing: Op, dtype: np.dtype) -> Reduction:
+    """Return the reduction that an op of a nest does. Raises NotExpressible."""
+    if dtype.kind == "c" and reducing is rd.reduce_prod_op:
+        kind = kind_of(dtype)
+        return Reduction("1", f"as_product{suffix(dtype)}({{0}}, {{1}})", "", kind, np.multiply)
+    reduction = reduction_of(reducing, dtype)
+    if reduction is None:
+        raise NotExpressible(f"{op} of {dtype}")
+    return reduction
+
+
 def _reduced(site: Site, x: Array, axes: Sequence[int], dims: Texts) -> Array:
     """Return a reduction over axes."""
-    reduction = reduction_of(site.node.op, site.dtype)
-    if reduction is None or site.dtype.kind == "c":
-        raise NotExpressible(f"{site.node.op} of {site.dtype}")
+    reduction = reduction_in_nest(site.node.op, site.node.op, site.dtype)
     rest, lines = [a for a in range(len(x.dims)) if a not in axes], site.lines
     total = lines.name("r")
-    simd = f"#pragma omp simd reduction({reduction.pragma}:{total})" if reduction.pragma in ("+", "*") else ""
+    vectors = reduction.pragma in ("+", "*") and site.dtype.kind != "c"
+    simd = f"#pragma omp simd reduction({reduction.pragma}:{total})" if vectors else ""
 
     def one(own: Sequence[str]) -> None:
         if reduction.ufunc is np.add:
-            element = lambda i: x.at(_in_order([*rest, *axes], [*own, *i]))
-            _write_sum(lines, total, reduction.accumulator, [x.dims[a] for a in axes], element)
+            element = lambda i: x.at(in_order([*rest, *axes], [*own, *i]))
+            write_sum(lines, total, reduction.accumulator, [x.dims[a] for a in axes], element)
             return
         lines.add(f"{reduction.accumulator} {total} = {reduction.start};")
 
         def body(i: list[str]) -> list[str]:
-            element, name = x.at(_in_order([*rest, *axes], [*own, *i])), lines.name("e")
+            element, name = x.at(in_order([*rest, *axes], [*own, *i])), lines.name("e")
             return [f"const {x.kind} {name} = {element};", f"{total} = {reduction.combine.format(total, name)};"]
 
         lines.over([x.dims[a] for a in axes], body, simd)
 
-    return _totals(site, dims, total, one)
+    return totals(site, dims, total, one)
 
 
-def _in_order(axes: Sequence[int], indices: Sequence[str]) -> list[str]:
+def in_order(axes: Sequence[int], indices: Sequence[str]) -> list[str]:
     """Return indices along these axes in the order of the axes."""
     return [index for _, index in sorted(zip(axes, indices, strict=True))]
 
 
-def _totals(site: Site, dims: Texts, total: str, write: Callable[[Sequence[str]], None]) -> Array:
+def totals(site: Site, dims: Texts, total: str, write: Callable[[Sequence[str]], None]) -> Array:
     """Return the totals that lines compute for each element of the result; `write` writes these lines."""
     lines = site.lines
     if not dims:
@@ -101,25 +112,28 @@ def _sum_to_any(site: Site, x: Array, dims: Texts) -> Array:
 
 def _dot_general(site: Site, x: Array, y: Array) -> Array:
     """Return a product. Its inner loop runs along the last axis of both operands, or of one that the result has."""
-    if site.dtype.kind not in "fiu":
+    if site.dtype.kind not in "fiuc":
         raise NotExpressible(f"a product of {site.dtype}")
     site.lines.settle_computed(x, y)
+    times = f"as_product{suffix(site.dtype)}({{0}}, {{1}})" if site.dtype.kind == "c" else "{0} * {1}"
     (left, right), (first, second) = site.params["contract"], site.params["batch"]
     mine, others = free_axes(len(x.dims), left, first), free_axes(len(y.dims), right, second)
     dims = (*[x.dims[a] for a in (*first, *mine)], *[y.dims[a] for a in others])
     summed = [x.dims[a] for a in left]
-    if mine and others:
+    if mine and others and summed:
         site.lines.add(f"if ({product((*dims, *summed))} > {LARGE_PRODUCT}) AS_LARGE")
 
     def term(own: Sequence[str], i: Sequence[str]) -> str:
         """Return the product of two elements, at indices of the result and of the summed axes."""
         batch, rest = own[: len(first)], own[len(first) :]
-        of_x = _in_order([*first, *mine, *left], [*batch, *rest[: len(mine)], *i])
-        of_y = _in_order([*second, *others, *right], [*batch, *rest[len(mine) :], *i])
-        return f"{x.at(of_x)} * {y.at(of_y)}"
+        of_x = in_order([*first, *mine, *left], [*batch, *rest[: len(mine)], *i])
+        of_y = in_order([*second, *others, *right], [*batch, *rest[len(mine) :], *i])
+        return times.format(x.at(of_x), y.at(of_y))
 
-    along_rows = others and len(y.dims) - 1 in others if others else mine and len(x.dims) - 1 in mine
-    return _by_rows(site, dims, summed, term) if along_rows else _by_elements(site, dims, summed, term)
+    if not summed:
+        return derived(x, dims, lambda i: f"(({kind_of(site.dtype)})({term(i, ())}))", y, dtype=site.dtype, steps=1)
+    last, outer = (len(y.dims) - 1, others) if others else (len(x.dims) - 1, mine)
+    return (_by_rows if last in outer else _by_elements)(site, dims, summed, term)
 
 
 def _by_elements(site: Site, dims: Texts, summed: Sequence[str], term: Callable[..., str]) -> Array:
@@ -127,21 +141,19 @@ def _by_elements(site: Site, dims: Texts, summed: Sequence[str], term: Callable[
     lines, total = site.lines, site.lines.name("r")
 
     def one(own: Sequence[str]) -> None:
-        _write_sum(
-            lines, total, "double" if site.dtype.kind == "f" else kind_of(site.dtype), summed, partial(term, own)
-        )
+        write_sum(lines, total, "double" if site.dtype.kind == "f" else kind_of(site.dtype), summed, partial(term, own))
 
-    return _totals(site, dims, total, one)
+    return totals(site, dims, total, one)
 
 
-def _write_sum(
+def write_sum(
     lines: Lines, total: str, kind: str, dims: Sequence[str], element: Callable[[Sequence[str]], str]
 ) -> None:
     """Write a sum. That of floats adds up sums of blocks, and what each addition loses (Kahan 1965)."""
     simd = "#pragma omp simd reduction(+:{})"
     lines.add(f"{kind} {total} = 0;")
     if kind != "double" or not dims or (dims[-1].isdigit() and int(dims[-1]) <= BLOCK):
-        lines.over(dims, lambda i: [f"{total} += {element(i)};"], simd.format(total))
+        lines.over(dims, lambda i: [f"{total} += {element(i)};"], "" if "complex" in kind else simd.format(total))
         return
     block, part, lost, end, last = map(lines.name, "bsken")
     lines.add(f"double {lost} = 0;")
@@ -161,11 +173,12 @@ def _write_sum(
 def _by_rows(site: Site, dims: Texts, summed: Sequence[str], term: Callable[..., str]) -> Array:
     """Return a product that adds up rows of the result."""
     lines, target = site.lines, site.lines.allocated(site.dtype, dims)
+    simd = "#pragma omp simd" if site.dtype.kind != "c" else ""
     lines.over(dims, lambda i: [f"{target.at(i)} = 0;"])
 
     def rows(own: list[str]) -> list[str]:
         def row(i: list[str]) -> list[str]:
-            lines.over(dims[-1:], lambda j: [f"{target.at([*own, *j])} += {term([*own, *j], i)};"], "#pragma omp simd")
+            lines.over(dims[-1:], lambda j: [f"{target.at([*own, *j])} += {term([*own, *j], i)};"], simd)
             return []
 
         lines.over(summed, row)

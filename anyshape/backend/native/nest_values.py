@@ -101,6 +101,7 @@ class Lines:
         self.sources: dict[SourceLine, int] | None = None  # numbers of lines of the user, where these are noted
         self.noted = 0  # the number of the last one in this block
         self.called: list[Any] = []  # steps that NumPy runs
+        self.links: list[Any] = []  # functions that are called by their addresses
 
     def name(self, letter: str) -> str:
         """Return a local that is new."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from anyshape.backend.native.launch import declines
 from anyshape.backend.native.nest_calls import CALL, LOOK, RUNS, CalledStep
+from anyshape.backend.native.nest_loops import addresses
 from anyshape.backend.native.nest_source import MOST_AXES, nest_text
 from anyshape.backend.native.statements import NotExpressible
 from anyshape.backend.native.toolchain import Build, BuildError, CompileError
@@ -82,12 +83,14 @@ class Nest:
     def install(self, library: ctypes.CDLL, name: str = "") -> None:
         """Take the function of a library, by this name or its own."""
         function = getattr(library, name or self.name)
-        function.restype, function.argtypes = ctypes.c_int64, [ctypes.py_object, ctypes.c_void_p, LOOK, CALL]
+        function.restype = ctypes.c_int64
+        function.argtypes = [ctypes.py_object, ctypes.c_void_p, LOOK, CALL, ctypes.c_void_p]
         _BUILT[self.name] = function
         self._take(function)
 
     def _take(self, function: Callable[..., int]) -> None:
         """Take a function, and say which steps NumPy runs."""
+        self.links = addresses(self.text.links)
         steps = [f"{step.node.op} at {step.node.where}" for step in self.steps]
         by_numpy = f", with {', '.join(dict.fromkeys(steps))} by NumPy" if steps else ""
         self.function, self.state = function, f"compiled{by_numpy}"
@@ -105,7 +108,7 @@ class Nest:
         function = self.function
         if function is None:
             return None  # another thread has left it to NumPy
-        status = RUNS.run(self.steps, function, (np.ndarray, *arrays, *passed), sized)
+        status = RUNS.run(self.steps, function, (np.ndarray, *arrays, *passed), sized, self.links)
         if status & _LARGE:
             self.function, self.state = None, "NumPy: its products of matrices are large"
             return None

@@ -50,7 +50,14 @@ def _run(*xs, function: str):
     return values
 
 
-kernel(su.special_ufunc_op, _run)
+def _plain_ufunc(params: dict[str, Any], metas: Any) -> Any:
+    """Return the ufunc itself, where nothing is done to operands and results."""
+    function = params["function"]
+    is_plain = function not in _SPHERICAL and su.FUNCTIONS[function][1] == 1 and len(metas) == 1
+    return getattr(sc, function) if is_plain and not _integer_operands(function) else None
+
+
+kernel(su.special_ufunc_op, _run, specialise=_plain_ufunc)
 
 POINTS, BLOCK, TAIL, STEP = 512, 64, 80.0, 0.4
 

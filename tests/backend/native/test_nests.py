@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import gammaln, logsumexp, softmax
 
 import anyshape
 from anyshape import grad, jit, jvp, vmap
@@ -301,6 +302,40 @@ def test_arithmetic_has_the_bits_of_numpy(function, dtype, served):
         inputs += [np.array([0.5, -0.0, 0.0, np.inf]), np.array([np.nan, 2.0, -np.nan]), np.array([1e300, 1e300])]
     mine = checked(function, [(one,) for one in inputs], 0)
     assert states(mine) == ["compiled"] and served[:3] == [True] * 3
+
+
+def along(x):
+    """Steps along one axis, matrices, and functions of SciPy, at each iteration."""
+    c, total = x * 1, np.sum(x[:0])
+    for i in range(x.shape[0]):
+        m = np.outer(c, c[::-1]) + 3 * np.eye(x.shape[0])
+        c = np.cumsum(c)[np.argsort(x)] * 0.25 + np.maximum.accumulate(c)[::-1] - np.argmin(m, axis=1)
+        total = total + np.argmax(c) + np.searchsorted(np.sort(c), x[i]) / x.shape[0] + gammaln(3 + x[i])
+        c = np.linalg.solve(m, c) + np.linalg.inv(m) @ x + logsumexp(m, axis=0) * softmax(c)
+        total = total + np.linalg.det(m) + np.linalg.cholesky(m @ m.T + np.eye(x.shape[0]))[i, i]
+    return c, total
+
+
+@pytest.mark.parametrize("way", ["values", "vjp"])
+def test_steps_along_axes_and_of_matrices_are_compiled(way, served):
+    mine = checked(WAYS[way](along), [(vector(n),) for n in SIZES], 1e-9)
+    assert served and all(served)
+    written = ("gammaln", "cumsum", "searchsorted", "inv", "lu_solve", "softmax")
+    assert not [state for state in states(mine) if any(op in state for op in written)]
+
+
+def of_numbers(x, singular):
+    c = x * 1
+    for i in range(x.shape[0]):
+        c = c + np.argmax(c) + np.linalg.inv(np.outer(c, x) * singular + np.eye(x.shape[0]) * (i != 3 * singular))[0]
+    return c
+
+
+@pytest.mark.parametrize("invalid", ["warn", "ignore"])
+def test_a_singular_matrix_raises_whatever_is_ignored(invalid):
+    x = np.array([1.0, 0.0, np.nan, 2.0, 1.0])
+    with np.errstate(invalid=invalid):
+        checked(of_numbers, [(np.ones(5), 0), (np.ones(5) * 0, 1), (x, 0)])
 
 
 def of_two(x, y):
