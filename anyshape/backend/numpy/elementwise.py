@@ -3,6 +3,7 @@
 Traits of elementwise ops. Times are measured with NumPy's loops, which for single precision are faster.
 """
 
+import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -202,10 +203,24 @@ _STEEP = {"power": ("{} ** {}", _power), "left_shift": _PYTHON["left_shift"]}
 _ROUNDED = {name: _within(*row, float, "float64") for name, row in _STEEP.items()}
 
 
+_EXTREME_AT_ENDS = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "negative": np.negative}
+
+
+def _fits(exact, xs):
+    """Return whether no result of an operator on int64 arrays is beyond int64: extremes are results of extremes."""
+    if not all(x.size for x in xs):
+        return True
+    ends = [(int(x.min()), int(x.max())) for x in xs]
+    return all(-(2**63) <= exact(*numbers) < 2**63 for numbers in itertools.product(*ends))
+
+
 def _python_int(*xs, operator):
-    """Apply the operator to numbers, as most operands are; to arrays number by number."""
+    """Apply the operator to numbers, as most operands are; to arrays at once where they fit, else number by number."""
     compute = _PYTHON_INTS[operator]
     if any(x.ndim for x in xs):
+        ufunc = _EXTREME_AT_ENDS.get(operator)
+        if ufunc is not None and all(x.dtype == np.int64 for x in xs) and _fits(_PYTHON[operator][1], xs):
+            return ufunc(*xs)
         return np.frompyfunc(compute, len(xs), 1)(*[x.astype(object) for x in xs]).astype(np.int64)
     return np.int64(compute(*[x.item() for x in xs]))
 

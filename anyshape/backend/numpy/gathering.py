@@ -155,6 +155,20 @@ def _window(layout, starts, sizes):
     return tuple([slice(start, start + size) for start, size in zip(first, sizes, strict=True)])
 
 
+def _element(site, numbers):
+    """Return the line that reads the one index vector of an element, a test of it, and its key; None for others."""
+    params, (x, indices) = dict(site.params), site.metas[:2]
+    layout = _layout(ga.windows_of(params, numbers), x.rank, indices.rank)
+    if params["mode"] != "error" or layout.batch or sorted(layout.starts) != [*range(x.rank)] or layout.windowed:
+        return None
+    start, operand = [f"{site.target}_i{axis}" for axis in range(x.rank)], site.operands[0]
+    comma, method = (",", "tolist") if indices.rank else ("", "item")
+    read = f"{', '.join([start[axis] for axis in layout.starts])}{comma} = {site.operands[1]}.{method}()"
+    sizes = [f"{operand}.shape[{axis}]" for axis in range(x.rank)] if x.rank > 1 else [f"len({operand})"]
+    test = " and ".join([f"0 <= {i} < {n}" for i, n in zip(start, sizes, strict=True)])
+    return read, test, f"{operand}[{', '.join(start)}]"
+
+
 # -- gather ------------------------------------------------------------------------------------------------------
 
 
@@ -168,6 +182,17 @@ def _gather_case(params, metas):
     sizes, mode, fill = (params.pop(name) for name in ("slice_sizes", "mode", "fill_value"))
     layout = _layout(ga.windows_of(params, ga.GATHER), metas[0].rank, metas[1].rank)
     return lambda operand, indices: _gathered(operand, indices, layout, sizes, mode, fill)
+
+
+def _inline_gather(site):
+    """Read an element; what is beyond the array, the kernel refuses."""
+    is_plain = site.metas[0].rank and site.metas[0].dtype.kind in "fcb"  # scalars of integers warn where they wrap
+    element = _element(site, ga.GATHER) if is_plain else None
+    if element is None:
+        return None
+    read, test, here = element
+    (otherwise,) = site.call(_gather_case(site.params, site.metas))
+    return [read, f"if {test}: {site.target} = {here}", f"else: {otherwise}"]
 
 
 def _gathered(operand, indices, layout, sizes, mode, fill_value):
@@ -289,6 +314,27 @@ def _scatter(how):
     return run, case
 
 
+def _inline_scatter(case, sign):
+    """Return what writes an element inline, where memory of the operand is free; numbers that wrap are added by NumPy.
+
+    What is beyond the array, the kernel refuses.
+    """
+
+    def inline(site):
+        (x, _, update), dtype = site.operands, site.metas[0].dtype
+        if site.out != x or not site.metas[0].rank or (sign == "+=" and dtype.kind not in "fc"):
+            return None
+        element = _element(site, ga.SCATTER)
+        if element is None:
+            return None
+        read, test, here = element
+        (otherwise,) = site.call(case(site.params, site.metas), x)
+        written = f"{here} {sign} {update}; {site.target} = {x}"
+        return [read, f"if {test} and {x}.flags.c_contiguous: {written}", f"else: {otherwise}"]
+
+    return inline
+
+
 def _one_window(how, layout, rank):
     """Return the kernel that writes one window, whose axes are in order: as an assignment to a key of NumPy."""
     name, ufunc, _ = how
@@ -338,7 +384,7 @@ def _write_window(out, layout, starts, sizes, rows, ufunc):
 
 
 for _op in (ga.gather_op, ga.gather_dynamic_op):
-    kernel(_op, _gather, specialise=_gather_case)
+    kernel(_op, _gather, specialise=_gather_case, inline=_inline_gather)
 for _kind, _ufunc, _combine in (
     ("add", np.add, _add),
     ("set", None, _set),
@@ -347,7 +393,9 @@ for _kind, _ufunc, _combine in (
     ("max", np.maximum, _combining(np.maximum)),
 ):
     _run, _case = _scatter((f"scatter_{_kind}", _ufunc, _combine))
-    kernel(ga.SCATTERS[_kind], _run, out=True, specialise=_case)
+    _sign = {"add": "+=", "set": "="}.get(_kind)
+    _inline = None if _sign is None else _inline_scatter(_case, _sign)
+    kernel(ga.SCATTERS[_kind], _run, out=True, specialise=_case, inline=_inline)
 
 
 def _scatter_sums(indices, updates, *, shape, mode, unique_indices, **numbers):

@@ -35,12 +35,22 @@ def _take(x, *indices, axes):
 
 
 def _inline_take(site):
-    """Call np.take at once where that is right: most calls take rows of an array in C order."""
+    """Index at once where positions are numbers, and call np.take where that is right: most take rows in C order."""
+    if not site.metas[1].rank:
+        return _inline_part(site)
     if len(site.operands) != 2 or not site.metas[1].rank or site.metas[1].dtype == np.uint64:
         return None
     (x, i), axes = site.operands, site.params["axes"]
     other = site.bind(functools.partial(_take, axes=axes))
     return [f"{site.target} = {x}.take({i}, {axes[0]}) if {x}.size and {x}.flags.c_contiguous else {other}({x}, {i})"]
+
+
+def _inline_part(site):
+    """Read an element, or a copy of what is at one position along some axes."""
+    (x, *indices), axes = site.operands, site.params["axes"]
+    index_of_axis = dict(zip(axes, indices, strict=True))
+    key = ", ".join([index_of_axis.get(axis, ":") for axis in range(axes[-1] + 1)])
+    return [f"{site.target} = {x}[{key}]{'.copy()' if len(axes) < site.metas[0].rank else ''}"]
 
 
 def _index(i):

@@ -1,5 +1,6 @@
 """Trips that write parts of their carries do so in place, and nobody sees it."""
 
+import sys
 import tracemalloc
 
 import numpy as np
@@ -426,3 +427,31 @@ def test_a_size_that_is_fixed_behind_a_loop(n, checkpoint, monkeypatch):
     expected[:1], slopes[:1] = (np.cos(expected[:1]) - 0.4) * 2, -4 * np.sin(expected[:1])
     np.testing.assert_allclose(value, expected)
     np.testing.assert_allclose(back(np.ones(n))[0], np.stack([slopes, np.zeros(n)], axis=1))
+
+
+def smoothed(x):
+    y, total = x * 1, 0.0
+    for i in range(1, x.shape[0]):
+        y[i] = y[i - 1] * 0.5 + x[i] * x[-i]
+        total = total + y[i] * y[i]
+    return total
+
+
+def calls_of(function, *args):
+    """Return how many functions of Python a call runs."""
+    calls = []
+    sys.setprofile(lambda frame, event, arg: calls.append(event) if event == "call" else None)
+    try:
+        function(*args)
+    finally:
+        sys.setprofile(None)
+    return len(calls)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, anyshape.value_and_grad], ids=["value", "gradient"])
+def test_trips_read_and_write_elements_without_a_call(way, monkeypatch):
+    monkeypatch.setenv("ANYSHAPE_CHECK", "0")
+    function, inputs = jit(way(smoothed), compile="off", optimize="now"), [np.ones(n) for n in (50, 90)]
+    for x in inputs * 2:
+        function(x)
+    assert calls_of(function, inputs[0]) == calls_of(function, inputs[1])
