@@ -253,10 +253,11 @@ def line(row: Any, depth: int = 0) -> Line:
 
 def title(row: Any) -> str:
     """Return the name of a row; of a loop also its trips, of steps that ran as tiles the tiles and threads."""
+    name = f"{row.name}, compiled" if row.compiled else row.name
     if row.trips:
-        return f"{row.name} ({row.trips} trip{'' if row.trips == 1 else 's'})"
-    if not row.steps:
-        return row.name
+        return f"{name} ({row.trips} trip{'' if row.trips == 1 else 's'})"
+    if not row.steps or row.compiled:
+        return name
     tiles = f"{row.tiles} " if row.tiles else ""
     return f"{row.name} ({tiles}on {row.threads} thread{'' if row.threads == 1 else 's'})"
 
@@ -299,6 +300,7 @@ class Row:
     - `bytes` are read and written, `flops` computed; None where that is not known. `at_most`: they are bounds.
     - `steps` are the steps of a group. Their shares add up to the share of the row, and their bytes stay in tiles.
     - The `steps` of a loop or a conditional are those inside of it; a loop has made so many `trips`.
+    - `compiled`: it is a loop that ran as machine code. Its `steps` are then lines of your source, by sampling.
     """
 
     name: str
@@ -313,6 +315,7 @@ class Row:
     tiles: int = 0
     threads: int = 1
     trips: int = 0
+    compiled: bool = False
 
     @property
     def bytes_per_second(self) -> float | None:

@@ -60,6 +60,7 @@ from anyshape.support.packages import (
     loop_slots,
     native_kernels,
     subgraph_transforms,
+    timed_nests,
 )
 from anyshape.support.progress import phase
 from anyshape.support.true_types import has_type
@@ -68,6 +69,7 @@ from anyshape.tracing.trace import Trace
 if TYPE_CHECKING:
     from anyshape.backend.native.automatic import AutomaticKernels
     from anyshape.backend.native.kernels import PlanKernels
+    from anyshape.backend.native.nest_profile import TimedNests
     from anyshape.backend.native.nest_sites import Nests, PlanLoops
 
 _PLAN = logging.getLogger("anyshape.plan")
@@ -226,7 +228,8 @@ class Planner:
             guards = [*before, *entry_guards, *after]
             nests = self._nests_of(plan)
             kernels = self._kernels_of(plan, tier, nests)
-            return compile_plan(plan, budget, guards, timers, self.threads, meter, kernels, nests=nests)
+            loops = self._timed(nests, timers)
+            return compile_plan(plan, budget, guards, timers, self.threads, meter, kernels, nests=loops)
 
     def _nests_of(self, plan: Plan) -> PlanLoops | None:
         """Return what runs the loops of a plan as machine code, None for a plan without any."""
@@ -235,6 +238,10 @@ class Planner:
         if self.nests is None:
             self.nests = loop_nests.Nests(self.compile_mode)
         return self.nests.of_plan()
+
+    def _timed(self, nests: PlanLoops | None, timers: Timers | None) -> PlanLoops | TimedNests | None:
+        """Return what runs the loops of a plan, and records their times for timers."""
+        return nests if self.nests is None or timers is None else timed_nests.TimedNests(self.nests, timers)
 
     def _kernels_of(
         self, plan: Plan, tier: Tier | None, nests: PlanLoops | None
@@ -263,7 +270,8 @@ class Planner:
             plan = self.unhoisted(graph, tier)
             nests = self._nests_of(plan)
             kernels = self._kernels_of(plan, tier, nests)
-            return compile_plan(plan, timers=timers, meter=meter, kernels=kernels, nests=nests)
+            loops = self._timed(nests, timers)
+            return compile_plan(plan, timers=timers, meter=meter, kernels=kernels, nests=loops)
 
         def run(*arrays):
             return compiled()(*arrays)

@@ -144,6 +144,7 @@ if TYPE_CHECKING:
     from anyshape.backend.native import kernels as native_kernels
     from anyshape.backend.native import launch as native_launch
     from anyshape.backend.native import nest_listing as nest_listing
+    from anyshape.backend.native import nest_profile as timed_nests
     from anyshape.backend.native import nest_sites as loop_nests
     from anyshape.backend.native import nests as native_nests
     from anyshape.backend.runtime import blas as blas
@@ -191,6 +192,7 @@ else:
     native_nests = Package("anyshape.backend.native.nests")  # of programs with loops that take long
     loop_nests = Package("anyshape.backend.native.nest_sites")  # of programs with loops
     native_launch = Package("anyshape.backend.native.launch")
+    timed_nests = Package("anyshape.backend.native.nest_profile")  # of loops that are profiled
     nest_listing = Package("anyshape.backend.native.nest_listing")  # of loops that are read as C
     lower = Package("anyshape.backend.compiler.lower")  # what passes rely on, for reports
     subgraph_transforms = Package("anyshape.autodiff.subgraph_transforms")  # element values of loops

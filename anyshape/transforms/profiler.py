@@ -1,6 +1,7 @@
 """Measure calls for `profile`, with and without timers, and turn the readings into rows with costs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
 
@@ -9,21 +10,25 @@ import numpy as np
 from anyshape.backend.compiler.codegen.timers import TimedRun, Timers, clock_read_seconds
 from anyshape.backend.compiler.op_traits import TRAITS, bytes_of
 from anyshape.backend.compiler.plan import Group, Step
+from anyshape.backend.native.nest_sites import STARTED_SECONDS
 from anyshape.backend.runtime.outcome import without_effects
 from anyshape.errors import ArgumentError
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, short_dtype
 from anyshape.graph.sizes.expr import Size
 from anyshape.inspect.cost import of_op, value_at
+from anyshape.inspect.draw.picture import line_of
 from anyshape.inspect.profile import Profile, Row
 from anyshape.ops.core.flop_counts import COSTS
 from anyshape.ops.loops import LOOPS
 from anyshape.program.program import Program
 from anyshape.support.lazy_dataclass import replace
+from anyshape.support.packages import timed_nests
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import flatten, unflatten
 from anyshape.transforms.jitted import Jitted
 
 MEASURED_SECONDS, MAX_REPEATS, MIN_REPEATS = 0.25, 100, 3  # of calls of each kind
+LOOP_SECONDS = STARTED_SECONDS / MAX_REPEATS  # of counted work, from which on the calls would begin to build a loop
 LONG_SECONDS = 1.0  # of a call that is not repeated unless `repeat` says so
 ENTRY = "entry and exit"
 
@@ -38,10 +43,14 @@ def _median(seconds: Sequence[float]) -> float:
 def measure(target: Jitted | Program, args: tuple[Any, ...], kwargs: dict[str, Any], repeat: int | None) -> Profile:
     """Call the target as it is and with timers, alternating, and return the profile.
 
-    The optimised plan is made before, so that all calls run one plan. They write to copies of arguments.
+    The optimised plan is made before, and so are loops that would become machine code meanwhile. So all calls run one
+    plan. They write to copies of arguments.
     """
     target.optimise_for(*args, **kwargs)
     value = target(*_copied(target, args), **_copied(target, kwargs))
+    for program in _programs(target):
+        if program.planner.nests is not None:
+            program.planner.nests.settle(LOOP_SECONDS)
     args, kwargs = _copied(target, args), _copied(target, kwargs)
     with without_effects():  # they have happened
         return _measured(target, args, kwargs, repeat, value)
@@ -57,23 +66,31 @@ def _measured(
     count = repeat if repeat is not None else _default_repeats(once)
     plain: list[float] = []
     runs: list[tuple[float, TimedRun]] = []
-    for _ in range(count):
-        plain.append(_clocked(target, args, kwargs))
-        timers.clear()
-        whole = _clocked(timed, args, kwargs)
-        if timers.last is None:
-            problem = "is traced again on each call, so no plan runs twice"
-            raise ArgumentError("profile", target.name, problem, "do not rebind names that it reads")
-        runs.append((whole, timers.last))
-    return _profile(target.name, value, plain, runs)
+    with timed_nests.Sampler(timers) if timers.nests else nullcontext():
+        for _ in range(count):
+            plain.append(_clocked(target, args, kwargs))
+            timers.clear()
+            whole = _clocked(timed, args, kwargs)
+            if timers.last is None:
+                problem = "is traced again on each call, so no plan runs twice"
+                raise ArgumentError("profile", target.name, problem, "do not rebind names that it reads")
+            runs.append((whole, timers.last))
+        end = perf_counter() + MEASURED_SECONDS * (repeat is None)
+        while timers.nests and perf_counter() < end:  # loops that are short need many calls for some samples
+            timed(*args, **kwargs)
+    return _profile(target.name, value, plain, runs, timers.nests)
 
 
 def _copied(target: Jitted | Program, arguments):
     """Return arguments with copies of their arrays if the target writes to arguments."""
-    if not any(p.written for p in ([target] if isinstance(target, Program) else target.programs())):
+    if not any(p.written for p in _programs(target)):
         return arguments
     leaves, tree = flatten(arguments)
     return unflatten(tree, [x.copy() if has_type(x, np.ndarray) else x for x in leaves])
+
+
+def _programs(target: Jitted | Program) -> Sequence[Program]:
+    return [target] if isinstance(target, Program) else target.programs()
 
 
 def _default_repeats(seconds: float) -> int:
@@ -89,26 +106,28 @@ def _clocked(function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
     return perf_counter() - started
 
 
-def _profile(name: str, value, plain: Sequence[float], runs: Sequence[tuple[float, TimedRun]]) -> Profile:
-    """Return the profile of the plan that ran last, from its runs with their total seconds."""
+def _profile(
+    name: str, value, plain: Sequence[float], runs: Sequence[tuple[float, TimedRun]], nests: Mapping[int, Any]
+) -> Profile:
+    """Return the profile of the plan that ran last, from its runs with their total seconds, and its compiled loops."""
     last = runs[-1][1]
     same = [(whole, run) for whole, run in runs if run.plan is last.plan and run.shares.keys() == last.shares.keys()]
     reading = clock_read_seconds()
     timed = _median([whole for whole, _ in same])
     overhead = reading * _median([_readings(run) for _, run in same])
     sizes = {v.label: size for v, size in last.sizes.items()}
-    rows = _rows(same, reading)
+    rows = _rows(same, reading, nests)
     return Profile(name, value, _median(plain), timed, overhead, len(plain), sizes, tuple(rows))
 
 
-def _rows(runs: Sequence[tuple[float, TimedRun]], reading: float) -> list[Row]:
+def _rows(runs: Sequence[tuple[float, TimedRun]], reading: float, nests: Mapping[int, Any]) -> list[Row]:
     """Return a row for each part of the plan, and one for the time outside of its steps."""
     parts = list(_parts(runs[-1][1]))
     steps = [[_seconds(run, part, reading) for _, run in runs] for part in parts]
     outside = [max(0.0, whole - run.inside - run.record_seconds) for whole, run in runs]
     seconds = [_median(times) for times in [*steps, outside]]
     total = sum(seconds) or 1.0
-    costing = _Costing([run for _, run in runs])
+    costing = _Costing([run for _, run in runs], nests)
     rows = [costing.row(part, taken, taken / total) for part, taken in zip(parts, seconds[:-1], strict=True)]
     return [*rows, Row(ENTRY, seconds[-1], 1.0 - sum(row.share for row in rows))]
 
@@ -152,8 +171,8 @@ def _threads(shares: Sequence[Any]) -> int:
 class _Costing:
     """Makes rows for the steps of a plan from several runs, with costs at the sizes of the last."""
 
-    def __init__(self, runs: Sequence[TimedRun]) -> None:
-        self.runs, self.plan, self.sizes = runs, runs[-1].plan, runs[-1].sizes
+    def __init__(self, runs: Sequence[TimedRun], nests: Mapping[int, Any]) -> None:
+        self.runs, self.plan, self.sizes, self.nests = runs, runs[-1].plan, runs[-1].sizes, nests
         self.groups = {group.first_slot: group for group in self.plan.groups}
 
     def row(self, part: range, seconds: float, share: float) -> Row:
@@ -167,6 +186,9 @@ class _Costing:
         """Return the row of a step with the rows of its bodies, and with its trips."""
         if not step.bodies:
             return row
+        nest = self.nests.get(id(step))
+        if nest is not None and nest.has_run:
+            return replace(row, steps=tuple(_lines(row, nest)), trips=nest.trips, compiled=True)
         trips = self.runs[-1].shares.get((*key, len(step.bodies) - 1), ()) if step.op in LOOPS else ()
         return replace(row, steps=tuple(self._bodies(row, step, key)), trips=sum(s.tiles for s in trips))
 
@@ -233,6 +255,15 @@ class _Costing:
         if isinstance(extent, Unknown):
             return "?"
         return f"{'' if isinstance(extent, Exact) else '<='}{self._number(extent)}"
+
+
+def _lines(row: Row, nest: Any) -> Iterator[Row]:
+    """Yield a row for each line that was seen to run in a compiled loop, with a part of the time of the loop."""
+    seen = sum(nest.seconds)
+    for where, seconds in zip(nest.lines, nest.seconds[1:], strict=True):
+        if seconds:
+            part = seconds / seen
+            yield Row(line_of(where) or str(where), part * row.seconds, part * row.share, where=where)
 
 
 def _escaping(group: Group) -> list[tuple[str, TensorMeta]]:

@@ -137,7 +137,7 @@ def test_readings_become_medians_and_shares(monkeypatch):
     (n,) = [source.variable for source in program.graph.dims]
     run = lambda *readings: TimedRun(plan, readings, {}, {n: 4}, 0.5)
     runs = [(10.5, run(1.0, 2.0, 5.0, 9.0)), (9.5, run(1.0, 3.0, 6.0, 9.0)), (99.5, run(0.0, 50.0, 53.0, 98.0))]
-    result = profiler._profile("f", "value", [7.0, 8.0, 6.0], runs)
+    result = profiler._profile("f", "value", [7.0, 8.0, 6.0], runs, {})
     assert [row.seconds for row in result.rows] == [2.0, 3.0, 4.0, 1.0]
     assert [row.share for row in result.rows] == pytest.approx([0.2, 0.3, 0.4, 0.1])
     assert (result.seconds, result.timed, result.overhead) == (7.0, 10.5, 0.0)
@@ -150,7 +150,7 @@ def test_what_threads_add_up_is_divided_among_the_steps_of_a_group(monkeypatch):
     plan = step.programs()[0].plan
     (n,) = [source.variable for source in step.programs()[0].graph.dims]
     shares = {0: [Share(1, 3, (1.0, 2.0)), Share(2, 2, (2.0, 4.0)), Share(3, 0, (0.0, 0.0))]}
-    result = profiler._profile("f", None, [1.0], [(4.0, TimedRun(plan, (1.0, 0.0, 4.0), shares, {n: 9}, 0.0))])
+    result = profiler._profile("f", None, [1.0], [(4.0, TimedRun(plan, (1.0, 0.0, 4.0), shares, {n: 9}, 0.0))], {})
     group, outside = result.rows
     assert (group.tiles, group.threads) == (5, 2)
     assert group.seconds == pytest.approx(3.0 - 0.1 * (1 + 5 * 2 / 2)) and outside.seconds == pytest.approx(1.0)
@@ -462,7 +462,7 @@ def every_row(rows):
 
 @pytest.mark.parametrize("length", [0, 1, 20])
 def test_loops_have_their_trips_and_a_row_for_each_step_inside(length):
-    result = of(in_loops, np.eye(3) / 9, np.linspace(0.0, 1.0, length))
+    result = of(jit(in_loops, compile="off"), np.eye(3) / 9, np.linspace(0.0, 1.0, length))
     outer, inner = [[row for row in every_row(result.rows) if row.name == name] for name in ("while", "scan")]
     assert [row.trips for row in outer] == [7]
     assert [row.trips for row in inner] == ([length, 5 * length] if length else [0])
@@ -473,7 +473,7 @@ def test_loops_have_their_trips_and_a_row_for_each_step_inside(length):
 
 @pytest.mark.parametrize("length", [1, 20])
 def test_the_table_has_the_steps_of_loops_inside_of_loops(length):
-    result = of(in_loops, np.eye(3) / 9, np.linspace(0.0, 1.0, length))
+    result = of(jit(in_loops, compile="off"), np.eye(3) / 9, np.linspace(0.0, 1.0, length))
     text = str(result)
     assert f"scan ({length} trip{'s' if length > 1 else ''})" in text and f"  scan ({5 * length} trips)" in text
     assert "    sort" in text

@@ -45,9 +45,7 @@ class NestSite:
     def nest(self) -> Nest:
         """Return the nest of the loop, written now if it is not yet."""
         if self._nest is None:
-            step = self.step
-            params = tuple([(name, value) for name, value in step.params if name != "owned_operands"])
-            self._nest = native_nests.nest_of(step.op, params, step.metas, step.results)
+            self._nest = native_nests.nest_of(*key_of(self.step))
         return self._nest
 
     def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any] | None:
@@ -71,12 +69,27 @@ class NestSite:
             if self.seconds < STARTED_SECONDS * after:
                 return None
             waits = not after or seconds > WAITED_BUILDS * BUILD_SECONDS
+        return self._built(waits)
+
+    def settle(self, least: float) -> None:
+        """Wait for the build of a loop whose runs so far are worth so many seconds, or that was begun."""
+        if self._nest is not None or (self.mode == "auto" and self.seconds >= least):
+            self._built(True)
+
+    def _built(self, waits: bool) -> Nest | None:
+        """Begin or go on with the build; return the nest if it is built."""
         nest = self.nest()
         if nest.is_waiting and waits and self.loops.finish is not None:
             self.loops.finish()
         if nest.is_waiting and nest.library is None:
             self.loops.library([nest])
         return nest if nest.poll(waits=waits) else None
+
+
+def key_of(step: Step) -> tuple[Any, Any, Any, Any]:
+    """Return the op, params, operands and results that decide the nest of a loop."""
+    params = tuple([(name, value) for name, value in step.params if name != "owned_operands"])
+    return step.op, params, step.metas, step.results
 
 
 class PlanLoops:
@@ -123,10 +136,18 @@ class Nests:
         self.plans.append(PlanLoops(self.mode))
         return self.plans[-1]
 
+    @property
+    def sites(self) -> list[NestSite]:
+        return [site for plan in self.plans for site in plan.sites]
+
     def states(self) -> list[str]:
         """Return what became of each loop; those inside of one that is compiled are a part of it."""
-        sites = [site for plan in self.plans for site in plan.sites]
-        return [site.state for site in sites if not site.depth or site.was_asked]
+        return [site.state for site in self.sites if not site.depth or site.was_asked]
+
+    def settle(self, least: float) -> None:
+        """Wait for builds; see `NestSite`."""
+        for site in self.sites:
+            site.settle(least)
 
 
 def seconds_of(step: Step, operands: Sequence[Any]) -> float:

@@ -302,6 +302,7 @@ class _Body:
         if node.op.has_subgraphs:
             self._write_nested(node)
             self.lines.noted = 0
+            self.lines.note(node.where)
             return
         try:
             self._write_step(node)
@@ -581,10 +582,12 @@ class _Loop:
             self._piece(k, x, operands) for k, x in enumerate(operands[self.layout.stacks.stop : self.layout.own])
         ]
         results = body.run([*inputs, *captured])
-        added = results[self.layout.carries :]
+        made_at = {v: node.where for node in self.body.nodes for v in node.outputs}
+        added = [(y, made_at.get(v)) for y, v in zip(results, self.body.outputs, strict=True)][self.layout.carries :]
         if not self.is_scan and added:
-            added = [scalar(BOOL, "1"), *added]
-        for k, (column, y) in enumerate(zip(columns, added, strict=True)):
+            added = [(scalar(BOOL, "1"), None), *added]
+        for k, (column, (y, where)) in enumerate(zip(columns, added, strict=True)):
+            lines.note(where)
             self._add(k, column, y)
         return self._advance(carries, results[: self.layout.carries])
 

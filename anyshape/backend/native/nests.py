@@ -56,7 +56,7 @@ class Nest:
         self.state, self.name = "waiting", ""
         self.function: Callable[..., int] | None = None
         try:
-            self.text = nest_text(op, params, metas, results)
+            self.text = self.write(op, params, metas, results)
             self.steps = [CalledStep(node) for node in self.text.called]
             self.name = f"nest_{hashlib.sha256(self.text.text.encode()).hexdigest()[:16]}"
         except NotExpressible as reason:
@@ -66,6 +66,8 @@ class Nest:
             self.state = f"NumPy: it could not be written: {error!r}"
         if self.name in _BUILT:
             self._take(_BUILT[self.name])
+
+    write = staticmethod(nest_text)
 
     @property
     def is_waiting(self) -> bool:

@@ -46,7 +46,7 @@ def test_lines_of_the_user_stand_above_what_they_became():
     listing = text(filtered, p, x)
     total, variance = line_of(filtered, "np.log(s)"), line_of(filtered, "p[1] * x[t]")
     first = listing.index(f'/* test_listing.py:{total}  total += np.log(s) + x[t] ** 2 / s  # not "/ * this * /" */')
-    second = listing.index(f"/* test_listing.py:{variance}  s = p[0]")
+    second = listing.rindex(f"/* test_listing.py:{variance}  s = p[0]")
     assert first < listing.index("as_log(") < second
     assert "const double e" not in listing and "({ const" not in listing
     gradient = text(anyshape.grad(filtered), p, x)
@@ -64,7 +64,7 @@ def test_blocks_are_indented_and_constants_are_decimal():
 
 
 def test_what_numpy_runs_is_named_with_the_reason():
-    listing = text(halved, np.ones(4))
+    listing = text(halved, np.ones(4, np.float16))  # which C has no type for
     assert "NumPy runs it: " in listing and f"test_listing.py:{line_of(halved, 'while')}" in listing
     assert text(np.sin, np.ones(3)) == "/* sin has no loops */\n"
 
@@ -79,10 +79,10 @@ def test_the_text_to_read_computes_the_same(name, way, monkeypatch):
         assert "AS_LINE" not in text
         return dataclasses.replace(nest, text=text)
 
-    monkeypatch.setattr(nests, "nest_text", written)
+    monkeypatch.setattr(nests.Nest, "write", staticmethod(written))
     nests.nest_of.cache_clear()
     try:
         function = checked(WAYS[way](PROGRAMS[name]), [(vector(n),) for n in (5, 0, 1)])
-        assert {*states(function)} == {"compiled"}
+        assert states(function) and all(state.startswith("compiled") for state in states(function))
     finally:
         nests.nest_of.cache_clear()

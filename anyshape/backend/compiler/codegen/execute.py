@@ -145,8 +145,10 @@ class PlanKernels(StepKernels, Protocol):
 class Nests(Protocol):
     """Gives what runs loops of a plan as machine code."""
 
-    def site(self, step: Step, depth: int) -> Callable[..., Any]:
+    def site(self, step: Step, depth: int) -> Callable[..., Any] | None:
         """Return the function of operands and shapes that runs a loop, or returns None where NumPy is to run it.
+
+        Without a function, NumPy runs the loop.
 
         - `depth`: in how many bodies of other steps the loop is.
         """
@@ -188,7 +190,7 @@ def compile_plan(
     meter = meter if may_gain(plan) else None
     kernels = kernels if timers is None else None
     writer = _PlanSource(plan, budget, entry_guards, timers, threads, meter, kernels, counts_bytes)
-    writer.nests = nests if timers is None else None
+    writer.nests = nests
     texts = writer.texts()
     source = "".join(texts)
     file = f"<anyshape plan {plan.name or 'program'} {next(_NUMBERS)}>"

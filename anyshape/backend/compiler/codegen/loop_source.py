@@ -38,17 +38,17 @@ def write_loop(writer: Any, step: Step, body_source: type) -> None:
     """Write a loop; `body_source` writes the plan of a subgraph."""
     writer.names |= RUNTIME | {"_count": itertools.count, "_empty": np.empty, "_int64": np.int64}
     loop = (_Scan if step.op is scan_op else _While)(writer, step, body_source)
-    if writer.nests is None:
+    nest = None if writer.nests is None else writer.nests.site(step, writer.depth)
+    if nest is None:
         loop.write()
     else:
-        _write_choice(writer, step, loop)
+        _write_choice(writer, step, loop, nest)
 
 
-def _write_choice(writer: Any, step: Step, loop: _Scan | _While) -> None:
+def _write_choice(writer: Any, step: Step, loop: _Scan | _While, nest: Any) -> None:
     """Write the call of a loop as machine code, and the loop in NumPy for where it is not built, or declines."""
     first_mark, results = len(writer.marks), naming.kernel_results(writer.depth)
-    nest, kernels = writer.nests.site(step, writer.depth), writer.kernels
-    site = writer.bind("nest", nest)
+    site, kernels = writer.bind("nest", nest), writer.kernels
     shapes = "".join([f"{loop.shape(i)}, " for i in range(len(step.outputs))])
     writer.lines.append(f"{results} = {site}(({''.join([f'{x}, ' for x in loop.inputs])}), ({shapes}))")
     with writer.collect_apart() as by_numpy:
