@@ -10,7 +10,8 @@ from scipy.special import gammaln, logsumexp, softmax
 
 import anyshape
 from anyshape import grad, jit, jvp, vmap
-from anyshape.backend.native import nest_rules, nest_source, nests, toolchain
+from anyshape.backend.native import nest_branches, nest_rules, nest_source, nests, toolchain
+from anyshape.backend.native.nest_values import derived
 from anyshape.ops import movement as mv
 from tests.backend.native.compiled import compiled, needs_compiler
 
@@ -415,6 +416,11 @@ PLANTED = {
     "a reversed view is not turned": (nest_rules.RULES, mv.rev_op, lambda site, x: x),
     "values are not kept before a write": (nest_source._Body, "_preserve", lambda body, x, buffer: None),
     "a carry is what it was": (nest_source._Loop, "_advance", lambda loop, carries, results: {}),
+    "a branch has the first examples": (
+        nest_branches,
+        "_chosen",
+        lambda x, rows, count: derived(x, (count, *x.dims[1:]), x.at),
+    ),
 }
 
 
@@ -424,7 +430,7 @@ def test_the_sweep_finds_planted_bugs(bug, monkeypatch):
     monkeypatch.setattr(nests, "nest_of", nests.nest_of.__wrapped__)
     (monkeypatch.setitem if isinstance(target, dict) else monkeypatch.setattr)(target, name, wrong)
     failures = []
-    for function in (shifts, turns, tables):
+    for function in (shifts, turns, tables, WAYS["vmap"](chosen)):
         try:
             checked(function, [(vector(5),)])
         except AssertionError as error:
