@@ -50,6 +50,7 @@ from anyshape.numpy.arrays.array_methods import (
     view,
     weakly,
 )
+from anyshape.numpy.arrays.python_operators import whole
 from anyshape.numpy.arrays.writes import in_place, set_flat
 from anyshape.numpy.indexing import getitem
 from anyshape.numpy.operands.concrete import ConcreteArray
@@ -478,6 +479,8 @@ class Array(MemoryAttributes, Traced):
     def __round__(self, digits: Any = None) -> Any:
         if isinstance(self.exact, Quotient) and digits is None:
             return round(self.exact)
+        if digits is None and not self.is_array and self.dtype.kind == "f":
+            return whole(FUNCTIONS["round"](self, 0))
         x = alike(self, self) if self.weak else self  # of a Python bool it is an int
         return weakly(FUNCTIONS["round"](x, 0 if digits is None else digits), self)
 

@@ -22,18 +22,23 @@ class Live(NamedTuple):
     after: Names
 
 
-_LEAVES = {int, float, complex, str, bytes, bool, tuple, frozenset, type(None), type(...), ast.Load, ast.Store, ast.Del}
+_NAMES = {"ctx", "id", "attr", "arg", "name", "rest", "op", "ops", "level", "module", "conversion", "is_async", "kind"}
+
+
+@functools.cache
+def _fields(kind: type) -> tuple[str, ...]:
+    """Return the fields of nodes of a class that hold nodes."""
+    return () if kind is ast.Constant else tuple([f for f in kind._fields if f not in _NAMES])  # type: ignore[attr-defined]
 
 
 def parts(node: ast.AST) -> list[ast.AST]:
     """Return the nodes inside of a node, but for what says how a name is used: faster than `ast.iter_child_nodes`."""
     inside: list[ast.AST] = []
-    leaves = _LEAVES
-    for value in vars(node).values():
-        kind = type(value)
-        if kind is list:
-            inside += [v for v in value if type(v) not in leaves]
-        elif kind not in leaves:
+    for name in _fields(type(node)):  # type: ignore[arg-type]
+        value = getattr(node, name, None)
+        if type(value) is list:
+            inside += [v for v in value if isinstance(v, ast.AST)]
+        elif isinstance(value, ast.AST):
             inside.append(value)
     return inside
 
@@ -67,18 +72,21 @@ def bound(nodes: Iterable[ast.AST], without: Container[int] = ()) -> Names:
 
 def _bound_here(node: ast.AST) -> Names:
     """Return the names that a node itself binds, without its parts."""
-    match node:
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-            return {name}
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return {name}
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            return {name}
-        case ast.MatchMapping(rest=str(name)):
-            return {name}
-        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-            return {a.asname or a.name.partition(".")[0] for a in aliases}
+    kind = type(node)
+    if kind is ast.Name:
+        return set() if type(node.ctx) is ast.Load else {node.id}  # type: ignore[attr-defined]
+    if kind in _BINDING:
+        name = getattr(node, _BINDING[kind])
+        return {name} if name else set()
+    if kind in (ast.Import, ast.ImportFrom):
+        return {a.asname or a.name.partition(".")[0] for a in node.names}  # type: ignore[attr-defined]
     return set()
+
+
+_BINDING: dict[type, str] = {  # fields with the name that a node binds
+    ast.MatchMapping: "rest",
+    **dict.fromkeys((*_FUNCTIONS[:2], ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar), "name"),
+}
 
 
 def read(node: ast.AST) -> Names:

@@ -220,8 +220,11 @@ def as_written(function: F) -> F:
 
 def _read(function: Any) -> _Function:
     code = function.__code__
-    if id(code) in _MADE or not is_user_file(code.co_filename, function.__globals__):
+    if id(code) in _MADE:
         return function
+    is_users = is_user_file(code.co_filename, function.__globals__)
+    if not is_users or (_wrapped(function) is not None and isinstance(_code(function), str)):
+        return _wrapping(function)
     session = _SESSIONS.stack[-1]
     if not session.frames and not is_worth_reading(function, session.choosing):
         return function
@@ -229,6 +232,27 @@ def _read(function: Any) -> _Function:
     if isinstance(new, str) and session.frames:
         raise NotKept(session.frames[-1].code, f"it calls {code.co_qualname}, which is run as it is written: {new}")
     return function if isinstance(new, str) else source_rebuild.bound(new, function, {RUNTIME: code_that_is_read()})
+
+
+def _wrapped(function: Any) -> Any:
+    """Return the function that one is a wrapper of, None for others and for those that are marked."""
+    wrapped = getattr(function, "__wrapped__", None)
+    return wrapped if type(wrapped) is types.FunctionType and not getattr(function, _MARK, False) else None
+
+
+def _wrapping(function: Any) -> _Function:
+    """Return a wrapper that cannot be read itself, as of another package, around the function that is read."""
+    wrapped = _wrapped(function)
+    read = wrapped and _read(wrapped)
+    if read is wrapped:
+        return function
+    in_place = lambda x: read if x is wrapped else x
+    is_own = lambda cell: cell != _EMPTY and cell.cell_contents is wrapped
+    cells = [types.CellType(read) if is_own(cell) else cell for cell in function.__closure__ or ()]
+    made = types.FunctionType(function.__code__, function.__globals__, function.__name__, None, tuple(cells) or None)
+    made.__defaults__ = function.__defaults__ and tuple(map(in_place, function.__defaults__))
+    made.__kwdefaults__ = function.__kwdefaults__ and {k: in_place(x) for k, x in function.__kwdefaults__.items()}
+    return made
 
 
 def _code(function: Any) -> types.CodeType | str:

@@ -98,6 +98,23 @@ CALLERS = {f.__name__: f for f in (
     by_name, by_module, by_alias, by_package, inside_a_function, by_import_inside, in_a_lambda, by_class, by_namespace,
     by_table, by_default, by_instance, through_two, shadows_numpy,
 )}  # fmt: skip
+_SPACE = {}
+exec(
+    "def in_wrapper(*args, of=None):\n    return of(*args)\ndef around(of):\n    return lambda *args: of(*args)", _SPACE
+)
+
+
+def _by_keyword(x):
+    return functools.wraps(running_sum)(_without_source(_SPACE["in_wrapper"], running_sum))(x)
+
+
+def _without_source(function, wrapped):
+    function.__kwdefaults__ = {"of": wrapped}
+    return function
+
+
+CALLERS["wrapper of another package"] = _by_keyword
+CALLERS["wrapper without source"] = functools.wraps(running_sum)(_SPACE["around"](running_sum))
 CALLERS["partial"] = functools.partial(by_default, function=running_sum)
 CALLERS["instance"] = _MODEL
 CALLERS["method"] = _MODEL.loss

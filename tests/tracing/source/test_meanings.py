@@ -249,6 +249,14 @@ def test_an_error_of_python_can_be_caught_in_the_program():
         np.testing.assert_array_equal(jitted(np.array(x)), shares(np.array(x)), strict=True)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("read_source", ["auto", "off"])
+def test_a_rounded_number_is_an_int(read_source):
+    jitted = anyshape.jit(lambda x: round(x[0]), read_source=read_source)
+    for value in (2.5, -3.5, 7.2, math.nan, math.inf):
+        require_same(outcome(jitted, np.array([value])), outcome(round, np.float64(value)), value)
+
+
 WRITES = {
     "an element": lambda x, out: out.__setitem__(0, x[0] / x[1]),
     "an element at a position": lambda x, out: out.__setitem__(int(x[2]), x[0] / x[1]),
