@@ -334,7 +334,7 @@ def _warn(site: Site, x: Array) -> Array:
 
 
 def _raise(site: Site, holds: Array, *values: Array) -> Array:
-    site.lines.add(f"if (!({holds.at(())})) AS_FAIL")
+    site.lines.over(holds.dims, lambda i: [f"if (!({holds.at(i)})) AS_FAIL"])
     return Array(site.dtype, tuple("1" for _ in site.node.outputs[0].meta.extents), lambda _: "0")
 
 

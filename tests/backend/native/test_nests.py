@@ -505,3 +505,18 @@ def test_a_nest_that_the_compiler_refuses_leaves_the_others_compiled(started, mo
     assert_same(outcome(mine, vector(9)), outcome(theirs, vector(9)), 1e-12)
     assert {state[:6] for state in states(mine)} == {"NumPy:", "compil"}
     assert "loops: NumPy: " in str(mine.explain()) and "refused" in str(mine.explain())
+
+
+def test_what_one_example_raises_in_a_branch_is_raised(served):
+    def limited(x):
+        total = 0.0
+        for i in range(x.shape[0]):
+            if x[i] > 0:
+                if x[i] > 5:
+                    raise ValueError("large")
+                total = total + np.sin(x[i])
+        return total
+
+    xs = vector(12).reshape(2, 6)
+    mine = checked(vmap(limited), [(xs,), (xs + 5,)])
+    assert states(mine) == ["compiled"] and served == [True, False]
