@@ -104,12 +104,16 @@ class Kernel:
         return arguments, [k for k, v in enumerate(arguments) if isinstance(v, np.ndarray) and v.dtype.kind in "fc"]
 
     def outputs(self, function: Callable[..., Any], arguments: Sequence[Any]) -> list[Any]:
-        """Call a function, and return its results; for one without any, the arrays that it writes to."""
-        result = function(*arguments)
+        """Call a function, and return its results; for one without any, the arrays that it writes to.
+
+        Some rewrites for JAX return further arguments behind them.
+        """
+        result, written = function(*arguments), self.facts["output_args"]
         if result is not None:
-            return [*result] if isinstance(result, (tuple, list)) else [result]
+            results = [*result] if isinstance(result, (tuple, list)) else [result]
+            return results[: len(written) or None]
         named = zip(self.facts["input_args"], arguments, strict=True)
-        return [x for name, x in named if name in self.facts["output_args"]]
+        return [x for name, x in named if name in (written or self.facts["array_args"][:1])]
 
 
 def results_of(function: Callable[..., Any], arguments: Sequence[Any]) -> list[Any]:
