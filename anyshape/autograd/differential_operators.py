@@ -136,8 +136,7 @@ _DECLARED = "static_argnums", "static_argnames", "dynamic_shapes"
 
 def _value_and_grad(fun: Function, x: Any, name: str) -> tuple[Any, Any]:
     value, pull = vjp(fun, x)
-    leaves = pytrees.flatten(value)[0]
-    if sum(np.size(y) for y in leaves) != 1:
+    if vspace(value).size != 1:
         advice = "Try jacobian, elementwise_grad or holomorphic_grad."
         raise TypeError(f"{name} only applies to real scalar-output functions. {advice}")
     return value, pull(vspace(value).ones())[0]

@@ -107,8 +107,8 @@ class VSpace:
 
     @property
     def size(self) -> Any:
-        """Number of elements."""
-        return sum(anp.size(x) for x in _leaves(self._value))
+        """Number of real dimensions."""
+        return sum(anp.size(x) * (2 if anp.result_type(x).kind == "c" else 1) for x in _leaves(self._value))
 
     @property
     def iscomplex(self) -> bool:
@@ -123,8 +123,8 @@ class VSpace:
         return self._map(anp.zeros_like)
 
     def ones(self) -> Any:
-        """Return ones."""
-        return self._map(anp.ones_like)
+        """Return ones, in both parts of complex numbers."""
+        return self._map(lambda x: anp.full_like(x, 1 + 1j if anp.result_type(x).kind == "c" else 1))
 
     def like(self, vector: Any) -> Any:
         """Return a vector with the dtypes and shapes of the space."""

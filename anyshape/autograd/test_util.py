@@ -6,6 +6,7 @@ from typing import Any
 
 from anyshape.autograd.extend import forward_mode, vspace
 from anyshape.autograd.wrap_util import unary_to_nary
+from anyshape.errors import GradientCheckError
 from anyshape.transforms import check_grads as checks
 
 __all__ = ["check_equivalent", "check_grads", "combo_check", "scalar_close"]
@@ -32,11 +33,15 @@ def check_grads(f: Callable[..., Any], x: Any, modes: Sequence[str] = ("fwd", "r
     for mode in modes:
         if mode not in ("fwd", "rev"):
             raise AssertionError(mode)
-    if "fwd" in modes:
-        with forward_mode():
-            checks.check_grads(f, (x,), order, ("fwd",))
-    if "rev" in modes:
-        checks.check_grads(f, (x,), order, ("rev",))
+    try:
+        if "fwd" in modes:
+            with forward_mode():
+                checks.check_grads(f, (x,), order, ("fwd",))
+        if "rev" in modes:
+            checks.check_grads(f, (x,), order, ("rev",))
+    except GradientCheckError as error:
+        kind, _, name = str(error).partition(" (mode ")[0].partition(" of ")
+        raise AssertionError(f"({kind.upper()}) check of {name.replace(' of ', '_')} failed: {error}") from error
 
 
 def combo_check(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., None]:

@@ -1,17 +1,14 @@
-"""Run the examples of HIPS/autograd with anyshape behind autograd's names, beside autograd itself.
+"""Run the examples of HIPS/autograd with `anyshape.autograd` in its place, beside autograd itself.
 
 `python -m tests.external.autograd_examples FOLDER --reference PYTHON` prints a row for each example of a checkout of
 github.com/HIPS/autograd. PYTHON is an interpreter that has autograd, numpy and scipy. Both runs record what the first
 calls of `grad` and its siblings return, and these numbers must agree. The text of an example stays as it is, but for
-numbers of steps and seeds in EDITS, which both runs read. Modules of a shim stand for autograd, pictures and data
-that would be fetched. EXCEPTIONS names the examples that are about autograd itself.
+numbers of steps and seeds in EDITS, which both runs read. Stubs stand for pictures, and for data that would be
+fetched. EXCEPTIONS names the examples that are about autograd itself.
 """
 
 import argparse
-import builtins
-import functools
 import importlib
-import importlib.util
 import json
 import os
 import subprocess
@@ -87,164 +84,7 @@ def numbers_of(tree):
     return numpy.ravel(tree).astype(float).tolist()
 
 
-# -- autograd's names over anyshape
-
-
-def module(name, **members):
-    """Put a module among those that are loaded."""
-    made = types.ModuleType(name)
-    made.__path__ = []
-    made.__dict__.update(members)
-    sys.modules[name] = made
-    parent, _, child = name.rpartition(".")
-    if parent in sys.modules:
-        setattr(sys.modules[parent], child, made)
-    return made
-
-
-def from_folder(folder, name):
-    """Load a module of autograd that is plain Python over its public names."""
-    spec = importlib.util.spec_from_file_location(name, folder / f"{name.replace('.', '/')}.py")
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[name] = made
-    parent, _, child = name.rpartition(".")
-    setattr(sys.modules[parent], child, made)
-    spec.loader.exec_module(made)
-    return made
-
-
-def primitives(anyshape):
-    """Return `primitive` and `defvjp` over `custom_vjp`. Functions among the arguments are bound first."""
-
-    class Primitive:
-        """Function with a derivative rule."""
-
-        def __init__(self, function):
-            self.function, self.makers, self.__name__ = function, (), function.__name__
-
-        def __get__(self, instance, owner):
-            return self if instance is None else types.MethodType(self, instance)
-
-        def __call__(self, *args):
-            positions = [i for i, arg in enumerate(args) if not callable(arg)]
-
-            def whole(arrays):
-                values = dict(zip(positions, arrays, strict=True))
-                return [values.get(i, arg) for i, arg in enumerate(args)]
-
-            def forward(*arrays):
-                ans = self(*whole(arrays))  # by the rule, for derivatives of the rule
-                return ans, (ans, arrays)
-
-            def backward(residual, ct):
-                if not self.makers:
-                    raise NotImplementedError(f"{self.__name__} has no rule")
-                ans, arrays = residual
-                makers = [self.makers[i] if i < len(self.makers) else None for i in positions]
-                return tuple(
-                    x * 0.0 if maker is None else maker(ans, *whole(arrays))(ct)
-                    for x, maker in zip(arrays, makers, strict=True)
-                )
-
-            rule = anyshape.custom_vjp(lambda *arrays: self.function(*whole(arrays)))
-            rule.defvjp(forward, backward)
-            return rule(*[args[i] for i in positions])
-
-    def defvjp(function, *makers, argnums=None):
-        function.makers = makers
-
-    return Primitive, defvjp
-
-
-def install_shim(folder, recorder):
-    """Put modules with autograd's names over anyshape among those that are loaded."""
-    anyshape = importlib.import_module("anyshape")
-    anp = importlib.import_module("anyshape.numpy")
-    scipy = importlib.import_module("anyshape.scipy")
-    primitive, defvjp = primitives(anyshape)
-
-    def number(function):
-        def reshaped(*args, **kwargs):
-            value = function(*args, **kwargs)
-            return anp.reshape(value, ()) if anp.shape(value) in ((1,), (1, 1)) else value
-
-        return reshaped
-
-    def derivative(transform, convert=lambda function: function):
-        @functools.cache  # a function that is made anew at each call is traced at each call
-        def derived(function, argnum=0):
-            return transform(convert(function), argnums=argnum)
-
-        return derived
-
-    def elementwise_grad(function, argnum=0):
-        return anyshape.grad(lambda *args, **kwargs: anp.sum(function(*args, **kwargs)), argnums=argnum)
-
-    def hessian_vector_product(function, argnum=0):
-        gradient = anyshape.grad(number(function), argnums=argnum)
-
-        def product(*args):
-            *rest, vector = args
-            slope = lambda *args: anp.tensordot(gradient(*args), vector, anp.ndim(vector))
-            return anyshape.grad(slope, argnums=argnum)(*rest)
-
-        return product
-
-    def make_vjp(function, argnum=0):
-        def at(*args):
-            value, back = anyshape.vjp(lambda x: function(*args[:argnum], x, *args[argnum + 1 :]), args[argnum])
-            return (lambda ct: back(ct)[0]), value
-
-        return at
-
-    watched = {
-        "grad": recorder.watch(derivative(anyshape.grad, number)),
-        "value_and_grad": recorder.watch(derivative(anyshape.value_and_grad, number)),
-        "jacobian": recorder.watch(derivative(anyshape.jacobian)),
-        "elementwise_grad": recorder.watch(elementwise_grad),
-        "hessian_vector_product": recorder.watch(hessian_vector_product),
-    }
-    module("autograd", make_vjp=make_vjp, **watched)
-    sys.modules["autograd.numpy"] = sys.modules["autograd"].numpy = anp
-    for name in ("linalg", "fft", "random"):
-        sys.modules[f"autograd.numpy.{name}"] = getattr(anp, name)
-    module("autograd.builtins", **{name: getattr(builtins, name) for name in ("tuple", "list", "dict", "type")})
-
-    def vspace(x):
-        return types.SimpleNamespace(zeros=lambda: anp.zeros_like(x), add=lambda a, b: a + b)
-
-    module("autograd.extend", primitive=primitive, defvjp=defvjp, vspace=vspace)
-
-    def check_grads(function, modes=("fwd", "rev"), order=2):
-        return lambda *args: anyshape.check_grads(function, args, order, modes)
-
-    module("autograd.test_util", check_grads=check_grads)
-    module("autograd.scipy")
-    module("autograd.scipy.signal", convolve=convolution(anyshape, anp))
-    for name in ("special", "stats", "linalg", "integrate"):
-        sys.modules[f"autograd.scipy.{name}"] = getattr(scipy, name)
-        setattr(sys.modules["autograd.scipy"], name, getattr(scipy, name))
-    for name in ("norm", "multivariate_normal", "t", "dirichlet", "poisson"):
-        sys.modules[f"autograd.scipy.stats.{name}"] = getattr(scipy.stats, name)
-    for name in ("util", "wrap_util"):
-        from_folder(folder, f"autograd.{name}")
-    module("autograd.misc")
-    for name in ("flatten", "optimizers", "fixed_points"):
-        from_folder(folder, f"autograd.misc.{name}")
-        if name == "flatten":
-            sys.modules["autograd.misc"].flatten = sys.modules["autograd.misc.flatten"].flatten
-
-
-def convolution(anyshape, anp):
-    """Return autograd's `convolve` of images along their last two axes, with sums over colours."""
-
-    def convolve(images, kernels, axes, dot_axes, mode):
-        if (axes, dot_axes, mode) != (([2, 3], [2, 3]), ([1], [0]), "valid"):
-            raise NotImplementedError(f"a convolution of autograd along {axes}, {dot_axes}, {mode}")
-        flipped = anp.transpose(kernels[:, :, ::-1, ::-1], (1, 0, 2, 3))
-        return anyshape.conv_general_dilated(images, flipped, (1, 1), "VALID")
-
-    return convolve
+# -- autograd's names
 
 
 def watch_autograd(recorder):
@@ -280,10 +120,9 @@ def run_example(options):
     recorder = Recorder()
     stub_surroundings()
     sys.path.insert(0, str(options.folder / "examples"))
-    if options.inside == "autograd":
-        watch_autograd(recorder)
-    else:
-        install_shim(options.folder, recorder)
+    if options.inside == "anyshape":
+        importlib.import_module("as_autograd")
+    watch_autograd(recorder)
     end = ""
     try:
         path = options.folder / "examples" / f"{options.names[0]}.py"

@@ -7,10 +7,11 @@ from typing import Any
 import numpy
 
 from anyshape import numpy as _numpy
+from anyshape.autograd.numpy import linalg as linalg
 from anyshape.graph.ir.builder import Traced as _Traced
 from anyshape.support.packages import load as _load
 
-for _name in ("fft", "linalg", "random"):
+for _name in ("fft", "random"):
     sys.modules[f"{__name__}.{_name}"] = _load(f"anyshape.numpy.{_name}")
 
 
