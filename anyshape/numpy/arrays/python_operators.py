@@ -82,19 +82,24 @@ def expect_power(name: str, x: Any, y: Any, result: Any) -> None:
         is_positive = (FUNCTIONS["real"](y) >= 0) & FUNCTIONS["equal"](FUNCTIONS["imag"](y), 0)
         expect(FUNCTIONS["not_equal"](x, 0) | is_positive, "0.0 to a negative or complex power")
     if not (is_literal and 0 <= y <= 1):
-        is_infinite = FUNCTIONS["isfinite"](x) & FUNCTIONS["isfinite"](y) & FUNCTIONS["isinf"](result)
+        is_infinite = FUNCTIONS["isinf"](result) & _is_finite(x) & _is_finite(y)
         expect(~is_infinite, "Numerical result out of range")
 
 
 def _expect_real_power(x: Any, y: Any, is_literal: bool) -> None:
     """Let the run raise an error where a power of real numbers is none; a literal exponent rules some out."""
     if not is_literal or y < 0:
-        is_negative = FUNCTIONS["less"](y, 0) & FUNCTIONS["isfinite"](y)
+        is_negative = FUNCTIONS["less"](y, 0) & _is_finite(y)
         expect(FUNCTIONS["not_equal"](x, 0) | ~is_negative, "0.0 cannot be raised to a negative power")
     if not is_literal or y % 1:
-        is_negative = FUNCTIONS["less"](x, 0) & FUNCTIONS["isfinite"](x)
+        is_negative = FUNCTIONS["less"](x, 0) & _is_finite(x)
         has_fraction = FUNCTIONS["greater"](y, FUNCTIONS["floor"](y))
         expect(~(is_negative & has_fraction), "a fractional power of a negative number is complex in Python")
+
+
+def _is_finite(x: Any) -> Any:
+    """Return whether a number is finite, which ints are."""
+    return FUNCTIONS["isfinite"](x) if _kind(x) in "fc" else True
 
 
 def _kind(x: Any) -> str:
