@@ -46,8 +46,7 @@ def _running(site: Site, x: Array, *, combine: str, start: str) -> Array:
     def line(own: list[str]) -> list[str]:
         total, element, k = map(lines.name, "ret")
         at = in_order([*rest, axis], [*own, f"({n} - 1 - {k})" if is_back else k])
-        result = f"{target.at(at)} = {total};"
-        is_exclusive = site.params["exclusive"]
+        result, is_exclusive = f"{target.at(at)} = {total};", site.params["exclusive"]
         return [
             f"{x.kind} {total} = {start};",
             f"for (int64_t {k} = 0; {k} < {n}; {k}++) {{",
@@ -65,11 +64,10 @@ def _running_of(op: Op) -> Rule:
     """Return the rule of running results by the texts of a reduction."""
 
     def rule(site: Site, x: Array) -> Array:
-        reduction = reduction_in_nest(site.node.op, op, x.dtype)
-        combine = reduction.combine
+        start, combine, *_ = reduction_in_nest(site.node.op, op, x.dtype)
         if x.dtype.kind == "f":  # the later one of two equal numbers, as NumPy has it here: zeros have signs
             combine = combine.replace("isgreaterequal", "isgreater").replace("islessequal", "isless")
-        return _running(site, x, combine=f"({x.kind}){combine}", start=reduction.start)
+        return _running(site, x, combine=f"({x.kind}){combine}", start=start)
 
     return rule
 

@@ -43,7 +43,7 @@ from anyshape.backend.native.nest_values import (
 from anyshape.backend.native.statements import NotExpressible
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
 from anyshape.graph.prover.constraints import SourceLine
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta
 from anyshape.graph.sizes.expr import as_atom
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
 from anyshape.ops import control_flow as cf
@@ -135,6 +135,7 @@ class _Nest:
         add(f"{kind} *{local} = ({kind} *){local}_->data;")
         if dims:
             add(*[f"const int64_t {local}_n{axis} = {local}_->dims[{axis}];" for axis in range(meta.rank)])
+            add(*[f"if ({local}_n{k} != {n}) AS_FAIL" for k, e in enumerate(meta.extents) if (n := _known(e))])
 
     def _write_ends(self, ends: Sequence[Array], memory: Mapping[int, Array]) -> None:
         """Write the last carries to the memory of results, and hand over what has sizes of its own."""
@@ -180,9 +181,14 @@ class _Nest:
         )
 
 
+def _known(extent: ShapeExtent) -> str:
+    """Return the text of a size that is a number, else ""."""
+    return str(extent.size) if isinstance(extent, Exact) and isinstance(extent.size, int) else ""
+
+
 def _passed(local: str, meta: TensorMeta, sized: str = "") -> Array:
     """Return an array that is passed in C order; its sizes are read off `sized`, or itself."""
-    dims = tuple([f"{sized or local}_n{axis}" for axis in range(meta.rank)])
+    dims = tuple([_known(e) or f"{sized or local}_n{axis}" for axis, e in enumerate(meta.extents)])
     if not dims:
         return scalar(meta.dtype, f"(*{local})")
     return whole(meta.dtype, dims, Buffer(local, local.startswith("o")))

@@ -35,8 +35,7 @@ def some(lines: Lines, sizes: Sequence[str]) -> None:
 def reduction_in_nest(op: Op, reducing: Op, dtype: np.dtype) -> Reduction:
     """Return the reduction that an op of a nest does. Raises NotExpressible."""
     if dtype.kind == "c" and reducing is rd.reduce_prod_op:
-        kind = kind_of(dtype)
-        return Reduction("1", f"as_product{suffix(dtype)}({{0}}, {{1}})", "", kind, np.multiply)
+        return Reduction("1", f"as_product{suffix(dtype)}({{0}}, {{1}})", "", kind_of(dtype), np.multiply)
     reduction = reduction_of(reducing, dtype)
     if reduction is None:
         raise NotExpressible(f"{op} of {dtype}")
