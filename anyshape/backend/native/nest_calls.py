@@ -30,6 +30,16 @@ MOST_CALLS = 512  # sets of addresses and sizes that are remembered for a step
 INTERRUPTED = 32  # the status of a run that ends with what a handler of signals raised
 
 
+def called_into(lines: Lines, node: Node, operands: Sequence[Array], target: Array) -> None:
+    """Write the lines that let NumPy run a step with one result, whose memory is there."""
+    apart = [x if x.buffer is not None or not x.dims else lines.copied(x) for x in operands]
+    words = [str(len(lines.called)), *[word for x in apart for word in _operand_words(lines, x, is_read=True)]]
+    lines.called.append(node)
+    packet = lines.name("q")
+    words += [_address(target), *target.dims]
+    lines.add(f"int64_t {packet}[] = {{{', '.join(words)}}};", _call(packet))
+
+
 def called(lines: Lines, node: Node, operands: Sequence[Array], sizes: Sizes) -> list[Array]:
     """Write the lines that let NumPy run a step, and return its results. Raises NotExpressible."""
     if node.op.has_subgraphs or runs_user_code(node) or happens_once(node):

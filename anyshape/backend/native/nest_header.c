@@ -170,6 +170,5 @@ static __attribute__((noinline)) int as_getrs(
 }
 
 #define AS_FAIL { status = 1; goto done; }
-#define AS_LARGE { status = 64; goto done; }
 /* Every so many trips, let Python handle signals. */
 #define AS_TICK(n) if ((ticks += (n)) >= 65536) { ticks = 0; if (poll && poll()) { status = 32; goto done; } }

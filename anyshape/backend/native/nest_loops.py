@@ -123,6 +123,30 @@ def _matrix_loop(site: Site, a: Array, name: str, result: Array) -> str:
     return _call(site.lines, ufunc, [a.dtype, a.dtype], [_pointer(site.lines, a), target], f"1, {n}", steps)
 
 
+def product_loop(site: Site, x: Array, y: Array, target: Array) -> None:
+    """Write a product of matrices and vectors to memory, by the loop of NumPy's product. Raises NotExpressible."""
+    lines, size, ((left, *more), (right, *_)) = site.lines, site.dtype.itemsize, site.params["contract"]
+    dtypes = [x.dtype, y.dtype, site.dtype]
+    if more or any(site.params["batch"]) or max(len(x.dims), len(y.dims)) > 2:
+        raise NotExpressible("a product of stacks")
+    loop_of(np.matmul, dtypes)
+    a, b = (z if z.buffer is not None else lines.copied(z) for z in (x, y))
+
+    def strides(z: Array, axis: int) -> tuple[str, str, str]:
+        """Return the size of the other axis, and the strides along it and along the summed axis."""
+        n = z.dims[axis]
+        if len(z.dims) < 2:
+            return "1", f"{n} * {size}", f"{size}"
+        other, row = z.dims[1 - axis], f"{z.dims[1]} * {size}"
+        return (other, row, f"{size}") if axis else (other, f"{size}", row)
+
+    (m, of_m, of_left), (p, of_p, of_right) = strides(a, left), strides(b, right)
+    of_p = of_p if len(y.dims) > 1 else f"{size}"
+    steps = f"0, 0, 0, {of_m}, {of_left}, {of_right}, {of_p}, {p} * {size}, {size}"
+    pointers = [_pointer_of(z) for z in (a, b, target)]
+    lines.add(f"{_call(lines, np.matmul, dtypes, pointers, f'1, {m}, {x.dims[left]}, {p}', steps)};")
+
+
 def _pointer_of(result: Array) -> str:
     """Return the address of a result, or of a number."""
     return result.buffer.name if result.buffer is not None else f"&{result.at(())}"

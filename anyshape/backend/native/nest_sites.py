@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from anyshape.backend.compiler.op_traits import nanoseconds
 from anyshape.backend.compiler.plan import Step
-from anyshape.graph.ir.graph import Graph
-from anyshape.ops.loops import Layout, while_op
+from anyshape.graph.ir.graph import Graph, HasParams, subgraphs
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.sizes.expr import Size, as_atom, variables
+from anyshape.graph.sizes.substitute import evaluate
+from anyshape.graph.sizes.symbols import DimVar, InputAxis
+from anyshape.ops.control_flow import cond_op
+from anyshape.ops.loops import LOOPS, Layout, scan_op
 from anyshape.support.packages import automatic_kernels, native_nests
 
 if TYPE_CHECKING:
@@ -19,6 +28,7 @@ STARTED_SECONDS = 0.1  # of counted work from which on a nest is built, where a 
 WAITED_BUILDS = 10  # a run that would take so many builds in NumPy waits for one
 GUESSED_TRIPS = 30  # of a loop whose number of iterations no operand gives
 MOST_TRIPS = 1e4  # of a loop inside another one that are counted
+MOST_SHAPES = 256  # of operands whose seconds are remembered
 
 
 class NestSite:
@@ -31,6 +41,7 @@ class NestSite:
     def __init__(self, step: Step, mode: str, depth: int, loops: PlanLoops) -> None:
         self.step, self.mode, self.depth, self.loops, self.seconds = step, mode, depth, loops, 0.0
         self._nest: Nest | None = None
+        self._known: dict[tuple[tuple[int, ...], ...], float] = {}
 
     @property
     def was_asked(self) -> bool:
@@ -59,11 +70,19 @@ class NestSite:
                 return None
         return nest(operands, shapes)
 
+    def _seconds_of(self, shapes: tuple[tuple[int, ...], ...]) -> float:
+        """Return about how long NumPy takes for operands of these shapes, counted once for each."""
+        if shapes not in self._known:
+            if len(self._known) >= MOST_SHAPES:
+                self._known.clear()
+            self._known[shapes] = seconds_of(self.step, shapes)
+        return self._known[shapes]
+
     def _advanced(self, operands: Sequence[Any]) -> Nest | None:
         """Count a run, and go on with the build; return the nest if it is built."""
         waits = self.mode == "wait"
         if self.mode == "auto":
-            seconds = seconds_of(self.step, operands)
+            seconds = self._seconds_of(tuple(map(np.shape, operands)))
             self.seconds += seconds
             after = automatic_kernels.after
             if self.seconds < STARTED_SECONDS * after:
@@ -150,17 +169,61 @@ class Nests:
             site.settle(least)
 
 
-def seconds_of(step: Step, operands: Sequence[Any]) -> float:
-    """Return about how long NumPy takes for a loop, by the number of its steps and trips."""
-    params = dict(step.params)
-    if step.op is while_op:
-        trips, graph = GUESSED_TRIPS, params["loop"][1]
-    else:
-        trips, graph = len(operands[Layout(*params["layout"]).stacks.start]), params["body"][0]
-    return trips * _steps(graph, min(trips, MOST_TRIPS)) * STEP_SECONDS
+def seconds_of(step: Step, shapes: Sequence[tuple[int, ...]]) -> float:
+    """Return about how long NumPy takes for a loop over operands of these shapes, by its steps, elements and trips."""
+    trips = shapes[_layout(step).stacks.start][0] if step.op is scan_op else GUESSED_TRIPS
+    return trips * _seconds(subgraphs(step)[-1], _of_trip(step, shapes), min(trips, MOST_TRIPS))
 
 
-def _steps(graph: Graph, trips: float) -> float:
-    """Return how many steps a run of a graph has; loops inside have so many trips."""
-    inside = sum([_steps(g, trips) for graphs in graph.subgraphs.values() for g in graphs])
-    return len(graph.nodes) + trips * inside
+def _seconds(graph: Graph, shapes: Sequence[Sequence[int | None]], trips: float) -> float:
+    """Return the seconds of a run of a graph on inputs of these shapes; loops inside have so many trips."""
+    sizes: dict[DimVar, int | None] = {}
+    for source in graph.dims:
+        if isinstance(axis := as_atom(source.size), InputAxis):
+            sizes[source.variable] = shapes[axis.operand][axis.axis]
+    total = 0.0
+    for node in graph.nodes:
+        total += STEP_SECONDS
+        if node.op not in _INNER:
+            total += 1e-9 * sum([nanoseconds(node.op, v.meta.dtype) * _elements(v.meta, sizes) for v in node.outputs])
+            continue
+        inputs = node.inputs[node.op is cond_op :]
+        inner = _of_trip(node, [_shape(v.meta, sizes) for v in inputs])
+        total += sum([_seconds(g, inner, trips) for g in subgraphs(node)]) * (1 if node.op is cond_op else trips)
+    return total
+
+
+def _layout(step: HasParams) -> Layout:
+    return Layout(*dict(step.params)["layout"])
+
+
+def _of_trip(step: HasParams, shapes: Sequence[Sequence[int | None]]) -> list[Sequence[int | None]]:
+    """Return the shapes that a trip sees of these operands; the length of a piece of a joined array is not known."""
+    if step.op is not scan_op:
+        return list(shapes)
+    layout = _layout(step)
+    own, pieces = layout.stacks, range(layout.stacks.stop, layout.own)
+    elements = range(own.start, own.stop)
+    return [x[1:] if k in elements else [None, *x[1:]] if k in pieces else x for k, x in enumerate(shapes)]
+
+
+def _shape(meta: TensorMeta, sizes: Mapping[DimVar, int | None]) -> list[int | None]:
+    """Return the sizes of a value, None where they are not known."""
+    return [_number(e.size, sizes) if isinstance(e, Exact) else None for e in meta.extents]
+
+
+def _number(size: Size, sizes: Mapping[DimVar, int | None]) -> int | None:
+    if any(sizes.get(v) is None for v in variables(size)):
+        return None
+    try:
+        return evaluate(size, sizes.__getitem__)  # type: ignore[arg-type]
+    except (ZeroDivisionError, KeyError):
+        return None
+
+
+def _elements(meta: TensorMeta, sizes: Mapping[DimVar, int | None]) -> int:
+    """Return the number of elements of a value; sizes that are not known count as 1."""
+    return math.prod([1 if n is None else max(n, 0) for n in _shape(meta, sizes)])
+
+
+_INNER = (*LOOPS, cond_op)

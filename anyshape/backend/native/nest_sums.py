@@ -8,6 +8,8 @@ from functools import partial
 import numpy as np
 
 from anyshape.backend.compiler.c_expressions import suffix
+from anyshape.backend.native.nest_calls import called_into
+from anyshape.backend.native.nest_loops import product_loop
 from anyshape.backend.native.nest_steps import Rule, Site
 from anyshape.backend.native.nest_values import Array, Lines, Texts, derived, kind_of, product, stretched
 from anyshape.backend.native.statements import NotExpressible, Reduction, reduction_of
@@ -16,7 +18,9 @@ from anyshape.graph.shapes.array_type import free_axes
 from anyshape.ops import contraction as ct
 from anyshape.ops import reduction as rd
 
-LARGE_PRODUCT = 1 << 15  # multiplications of two matrices from which on BLAS takes less time
+LARGE_PRODUCT = 1 << 13  # multiplications of two matrices from which on a call of BLAS takes less time
+LARGE_SUMS = 1 << 12  # of a matrix and a vector
+STACKED = 4  # times as many of a product of stacks, which NumPy is called for
 BLOCK = 256  # elements whose sum has accumulators of vectors alone
 
 
@@ -71,13 +75,15 @@ def in_order(axes: Sequence[int], indices: Sequence[str]) -> list[str]:
     return [index for _, index in sorted(zip(axes, indices, strict=True))]
 
 
-def totals(site: Site, dims: Texts, total: str, write: Callable[[Sequence[str]], None]) -> Array:
+def totals(
+    site: Site, dims: Texts, total: str, write: Callable[[Sequence[str]], None], target: Array | None = None
+) -> Array:
     """Return the totals that lines compute for each element of the result; `write` writes these lines."""
     lines = site.lines
     if not dims:
         write(())
         return lines.scalar(site.dtype, f"({kind_of(site.dtype)}){total}")
-    target = lines.allocated(site.dtype, dims)
+    target = lines.allocated(site.dtype, dims) if target is None else target
 
     def row(own: list[str]) -> list[str]:
         write(own)
@@ -119,8 +125,6 @@ def _dot_general(site: Site, x: Array, y: Array) -> Array:
     mine, others = free_axes(len(x.dims), left, first), free_axes(len(y.dims), right, second)
     dims = (*[x.dims[a] for a in (*first, *mine)], *[y.dims[a] for a in others])
     summed = [x.dims[a] for a in left]
-    if mine and others and summed:
-        site.lines.add(f"if ({product((*dims, *summed))} > {LARGE_PRODUCT}) AS_LARGE")
 
     def term(own: Sequence[str], i: Sequence[str]) -> str:
         """Return the product of two elements, at indices of the result and of the summed axes."""
@@ -132,17 +136,45 @@ def _dot_general(site: Site, x: Array, y: Array) -> Array:
     if not summed:
         return derived(x, dims, lambda i: f"(({kind_of(site.dtype)})({term(i, ())}))", y, dtype=site.dtype, steps=1)
     last, outer = (len(y.dims) - 1, others) if others else (len(x.dims) - 1, mine)
-    return (_by_rows if last in outer else _by_elements)(site, dims, summed, term)
+    by_loops = partial(_by_rows if last in outer else _by_elements, site, dims, summed, term)
+    return _by_size(site, x, y, dims, product((*dims, *summed)), by_loops)
 
 
-def _by_elements(site: Site, dims: Texts, summed: Sequence[str], term: Callable[..., str]) -> Array:
+def _by_size(site: Site, x: Array, y: Array, dims: Texts, work: str, by_loops: Callable[..., Array]) -> Array:
+    """Return a product that BLAS computes where it has many multiplications, and loops do elsewhere."""
+    if not dims or site.dtype.kind not in "fc":
+        return by_loops()
+    (left, _), (first, _) = site.params["contract"], site.params["batch"]
+    ranks = [len(z.dims) for z in (x, y)]
+    large = LARGE_PRODUCT if min(ranks) > len(left) + len(first) else LARGE_SUMS
+    large *= STACKED if len(left) > 1 or first or max(ranks) > 2 else 1
+    lines, target = site.lines, site.lines.allocated(site.dtype, dims)
+
+    def call(target: Array) -> None:
+        try:
+            product_loop(site, x, y, target)
+        except NotExpressible:
+            called_into(lines, site.node, (x, y), target)
+
+    for text, write in ((f"if ({work} > {large}) {{", call), ("} else {", by_loops)):
+        lines.add(text)
+        before = lines.collect()
+        write(target)
+        lines.add(*lines.end(before))
+    lines.add("}")
+    return target
+
+
+def _by_elements(
+    site: Site, dims: Texts, summed: Sequence[str], term: Callable[..., str], target: Array | None = None
+) -> Array:
     """Return a product, element by element."""
     lines, total = site.lines, site.lines.name("r")
 
     def one(own: Sequence[str]) -> None:
         write_sum(lines, total, "double" if site.dtype.kind == "f" else kind_of(site.dtype), summed, partial(term, own))
 
-    return totals(site, dims, total, one)
+    return totals(site, dims, total, one, target)
 
 
 def write_sum(
@@ -169,9 +201,12 @@ def write_sum(
     lines.over(dims[:-1], blocks)
 
 
-def _by_rows(site: Site, dims: Texts, summed: Sequence[str], term: Callable[..., str]) -> Array:
+def _by_rows(
+    site: Site, dims: Texts, summed: Sequence[str], term: Callable[..., str], target: Array | None = None
+) -> Array:
     """Return a product that adds up rows of the result."""
-    lines, target = site.lines, site.lines.allocated(site.dtype, dims)
+    lines = site.lines
+    target = lines.allocated(site.dtype, dims) if target is None else target
     simd = "#pragma omp simd" if site.dtype.kind != "c" else ""
     lines.over(dims, lambda i: [f"{target.at(i)} = 0;"])
 

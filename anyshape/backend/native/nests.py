@@ -20,12 +20,13 @@ from anyshape.backend.native.nest_loops import addresses
 from anyshape.backend.native.nest_source import MOST_AXES, nest_text
 from anyshape.backend.native.statements import NotExpressible
 from anyshape.backend.native.toolchain import Build, BuildError, CompileError
+from anyshape.graph.ir.graph import Node
 from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.ops.contraction import dot_general_op
 from anyshape.support.fork_lock import Lock
 
 _LOG = logging.getLogger("anyshape.kernels")
 _BUILT: dict[str, Callable[..., int]] = {}  # functions of this process by their names, which tell their texts
-_LARGE = 64
 
 
 @functools.cache
@@ -93,7 +94,7 @@ class Nest:
     def _take(self, function: Callable[..., int]) -> None:
         """Take a function, and say which steps NumPy runs."""
         self.links = addresses(self.text.links)
-        steps = [f"{step.node.op} at {step.node.where}" for step in self.steps]
+        steps = [f"{step.node.op} at {step.node.where}" for step in self.steps if not _is_in_c(step.node)]
         by_numpy = f", with {', '.join(dict.fromkeys(steps))} by NumPy" if steps else ""
         self.function, self.state = function, f"compiled{by_numpy}"
 
@@ -111,14 +112,16 @@ class Nest:
         if function is None:
             return None  # another thread has left it to NumPy
         status = RUNS.run(self.steps, function, (np.ndarray, *arrays, *passed), sized, self.links)
-        if status & _LARGE:
-            self.function, self.state = None, "NumPy: its products of matrices are large"
-            return None
         if status and declines(status):
             for one in sized:
                 _LIBC.free(one.data)
             return None
         return _results(columns, passed, sized)
+
+
+def _is_in_c(node: Node) -> bool:
+    """Return whether NumPy runs a step at large sizes alone."""
+    return node.op is dot_general_op and node.outputs[0].meta.dtype.kind in "fc"
 
 
 class NestLibrary:

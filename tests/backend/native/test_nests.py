@@ -10,7 +10,7 @@ from scipy.special import gammaln, logsumexp, softmax
 
 import anyshape
 from anyshape import grad, jit, jvp, vmap
-from anyshape.backend.native import nest_branches, nest_rules, nest_source, nests, toolchain
+from anyshape.backend.native import automatic, nest_branches, nest_rules, nest_source, nests, toolchain
 from anyshape.backend.native.nest_values import derived
 from anyshape.ops import movement as mv
 from tests.backend.native.compiled import compiled, needs_compiler
@@ -438,18 +438,40 @@ def test_the_sweep_finds_planted_bugs(bug, monkeypatch):
     assert failures
 
 
-def test_large_products_leave_their_loop_to_numpy():
+def test_blas_computes_large_products_of_a_nest(served):
     def powers(w, h):
         for _ in range(w.shape[0] // 2 + 17):
             h = np.tanh(w @ h)
         return h
 
-    for size, state in ((4, "compiled"), (40, "large")):
-        function = jit(powers, compile="wait")
-        for _ in range(2):
-            w, h = 0.5 * np.eye(size), np.ones((size, size))
-            np.testing.assert_allclose(function(w, h), powers(w, h), rtol=1e-12)
-        assert state in str(function.explain())
+    function = jit(powers, compile="wait")
+    for size in (4, 60, 52, 4):
+        w, h = 0.5 * np.eye(size) + 0.01, np.ones((size, size + 1))[:, ::-1] * np.arange(size + 1)
+        np.testing.assert_allclose(function(w, h), powers(w, h), rtol=1e-12)
+    assert served == [True] * 4 and states(function) == ["compiled"]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda w, h: w @ h, lambda w, h: h.T @ w.T, lambda w, h: (w @ h[:, 0])[:, None] + h * 0.5,
+        lambda w, h: h[0] @ h.T @ w + h[:, :1].T, lambda w, h: np.tensordot(w, h, ((0,), (0,))),
+        lambda w, h: np.einsum("bij,bjk->bik", np.stack([w, w.T]), np.stack([h, h * 2])).sum(0),
+    ],
+    ids=["matrices", "transposed", "vector", "row", "columns", "stacks"],
+)  # fmt: skip
+def test_large_products_are_those_of_numpy(product, dtype, served):
+    def steps(w, h):
+        total = np.zeros(product(w, h).shape, w.dtype)
+        for _ in range(w.shape[0] - w.shape[0] // 4):
+            total = total * 0.5 + product(w, h + total.sum() * 1e-6)
+        return total
+
+    rng = np.random.default_rng(0)
+    inputs = [tuple(rng.normal(size=(2, n, n)).astype(dtype) / (n or 1)) for n in (3, 70, 0, 1)]
+    checked(steps, inputs, 1e-4 if dtype == "float32" else 1e-11)
+    assert served and all(served)
 
 
 def test_sums_with_zeros_have_the_sign_of_zero_of_numpy():
@@ -520,3 +542,19 @@ def test_what_one_example_raises_in_a_branch_is_raised(served):
     xs = vector(12).reshape(2, 6)
     mine = checked(vmap(limited), [(xs,), (xs + 5,)])
     assert states(mine) == ["compiled"] and served == [True, False]
+
+
+def test_large_arrays_count_for_what_they_take(monkeypatch):
+    monkeypatch.setattr(automatic, "after", 1.0)
+    monkeypatch.setattr(nests.NestLibrary, "poll", lambda library, **options: None)
+
+    def damped(x, m):
+        c = x * 1.0
+        for i in range(m.shape[0]):
+            c = np.exp(-c) * m[i]
+        return c
+
+    few, many = jit(damped, compile="auto"), jit(damped, compile="auto")
+    few(np.ones(1_000), np.ones(80))
+    many(np.ones(1_000_000), np.ones(80))
+    assert "too short" in states(few)[0] and states(many)[0] == "waiting"
