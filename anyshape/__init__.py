@@ -36,6 +36,7 @@ _HOMES = {
         "transforms.custom.implicit_solves": "custom_linear_solve custom_root",
         "transforms.grad": "grad jvp linear_transpose linearize value_and_grad vjp",
         "transforms.custom.custom_rules": "custom_jvp custom_vjp",
+        "transforms.ragged.mapping": "ragged_map", "transforms.ragged.values": "Ragged",
         "transforms.vmap": "hessian hvp jacfwd jacobian jacrev vmap",
     }.items() for name in names.split()
 }  # fmt: skip

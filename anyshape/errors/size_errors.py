@@ -105,7 +105,7 @@ class RaggedBatchError(ShapeError):
     `shapes` are the shapes of the parts of the result, by example: of the first one, and of one that differs.
     """
 
-    advice: str = "call the function for each example, or keep one size with np.where(mask, x, 0) in place of x[mask]"
+    advice: str = "write anyshape.ragged_map in place of vmap, or keep one size with np.where(mask, x, 0) for x[mask]"
 
     def __init__(
         self, primitive: str, shapes: Mapping[tuple[int, ...], tuple[int, ...]], where: object = None, advice: str = ""

@@ -115,6 +115,13 @@ def size_carrier(size: Size) -> Any:
     return broadcast_in_dim(full((), False, bool), (size,), ())
 
 
+def with_inputs_in_order(body: Graph, inputs: Sequence[Value]) -> Graph:
+    """Return a body that takes its inputs in another order."""
+    return replace(
+        body, inputs=tuple(inputs), dims=tuple([DimSource(v, n) for v, n in axes_of_variables(inputs).items()])
+    )
+
+
 def with_element(body: Graph, at: int, stack: TensorMeta) -> Graph:
     """Return a body that takes an element of a stack at a position of its inputs, and does not read it."""
     element = tensor(stack.dtype, [expr.from_atom(DimVar("size")) for _ in stack.extents[1:]])

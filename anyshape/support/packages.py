@@ -184,6 +184,7 @@ if TYPE_CHECKING:
     from anyshape.transforms.caching import sent_programs as sent_programs
     from anyshape.transforms.control_flow import cumulative_functions as cumulative_functions
     from anyshape.transforms.control_flow import size_paths as size_paths
+    from anyshape.transforms.ragged import mapping as ragged_mapping
 else:
     demo_cluster = Package("anyshape.demo.cluster")
     traced_program = Package("anyshape.program.program")  # with the compiler: plans and their code
@@ -214,6 +215,7 @@ else:
     python_values = Package("anyshape.numpy.sizes.python_values")  # of sizes, and len
     mapped_rows = Package("anyshape.tracing.row_maps")  # np.apply_along_axis and np.vectorize
     traced_generators = Package("anyshape.numpy.random.random_state")  # of functions that draw random numbers
+    ragged_mapping = Package("anyshape.transforms.ragged.mapping")  # calls of vmap with results of several sizes
     gradient_transformations = Package("anyshape.optimize.transformations")  # with all of SciPy: not on workers
     loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit
     program_file = Package("anyshape.program.file")

@@ -50,10 +50,15 @@ _BUILTIN = (
 )  # fields are not all that their instances hold
 
 
-def register_class(kind: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any, Any], Any]) -> None:
+def register_class(
+    kind: type,
+    flatten: Callable[[Any], Any],
+    unflatten: Callable[[Any, Any], Any],
+    path_entry_type: Any = optree.AutoEntry,
+) -> None:
     """Register a class of anyshape; a module whose first load was interrupted does so again."""
     with suppress(ValueError):
-        _register(kind, flatten, unflatten, namespace=NAMESPACE)
+        _register(kind, flatten, unflatten, path_entry_type=path_entry_type, namespace=NAMESPACE)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -17,7 +17,7 @@ from anyshape.ops.creation import full
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import argument_containers, graph_jvp, linearize_transpose
 from anyshape.support.true_types import has_type
-from anyshape.tracing import object_arguments, pytrees
+from anyshape.tracing import object_arguments, pytrees, values_of_trees
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.trace import active_builder, as_value, is_inexact, trace_inner
 from anyshape.transforms.arguments.options import Declared
@@ -160,7 +160,7 @@ def choose_arguments(name: str, function: Callable[..., Any], argnums: Argnums, 
     """Return the leaves of the arguments `argnums`; raise ArgumentError unless all have an inexact dtype."""
     chosen = _normalise_argnums(name, argnums, len(args))
     _refuse_settings(name, function, {a: args[a] for a in chosen})
-    leaves, tree = pytrees.flatten([args[a] for a in chosen])
+    leaves, tree = pytrees.flatten(values_of_trees.with_values_alone([args[a] for a in chosen]))
 
     def path_of(leaf, among: Sequence[Any]) -> str:
         paths = [p for a in chosen for p in _argument_paths(a, args[a], pytrees.parameter_names(function))]
@@ -403,7 +403,10 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
     """
     value, linear = linear_program("vjp", function, primals)
     if not has_aux:
-        return value, linear.pull
+        pull = linear.pull
+        if values_of_trees.has_other_leaves(primals):
+            return value, lambda ct: values_of_trees.with_other_leaves(pull(ct), primals)
+        return value, pull
     value, aux = split_aux("vjp", value)
     return value, lambda ct: linear.pull_first(ct, aux), aux
 

@@ -17,7 +17,14 @@ import numpy as np
 
 from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.outcome import going_on
-from anyshape.errors import AnyshapeError, ArgumentError, MemoryLimitError, MissingPackageError, SizeMismatchError
+from anyshape.errors import (
+    AnyshapeError,
+    ArgumentError,
+    MemoryLimitError,
+    MissingPackageError,
+    RaggedBatchError,
+    SizeMismatchError,
+)
 from anyshape.graph.ir.builder import active_builders, tracing_threads
 from anyshape.graph.ir.op_local import may_refuse
 from anyshape.graph.ir.tracebacks import short_traceback, shorten_traceback
@@ -99,6 +106,7 @@ class Jitted:
         self._parameters: tuple[str, ...] | None = None  # that are given in both ways
         self._tables_stay = False  # whether the function needs tables as they are, not as arrays
         self.loops: Loops | None = None  # that its traces met
+        self.on_ragged: Callable[..., Any] | None = None  # serves calls whose examples have results of several sizes
         self._plain: Jitted | None = None  # the function, for one whose pickles carry its programs
 
     # -- calls
@@ -122,6 +130,8 @@ class Jitted:
                 raise
             self._leave(departure)
         except Exception as error:
+            if self.on_ragged is not None and isinstance(error, RaggedBatchError) and not active_builders():
+                return self.on_ragged(*args, **kwargs)
             shorten_traceback(error)
             raise
         return self(*args, **kwargs)

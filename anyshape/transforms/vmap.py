@@ -1,5 +1,6 @@
 """vmap, and derivatives that use it: jacfwd, jacrev, hessian and hvp."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from anyshape.ops.control import custom_vjp_tangent_op
 from anyshape.ops.creation import full, iota
 from anyshape.ops.elementwise import convert, eq
 from anyshape.ops.movement import broadcast_in_dim, reshape, transpose
-from anyshape.support.packages import argument_containers, graph_vmap
+from anyshape.support.packages import argument_containers, graph_vmap, ragged_mapping
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
 from anyshape.tracing.trace import InnerTrace, active_builder, as_value, trace_inner
@@ -53,6 +54,7 @@ def vmap(
       tree that is a prefix of the arguments. Keyword arguments are mapped over axis 0.
     - `out_axes` is the position of the mapped axis in the results.
     - `axis_size` is its size, needed when no argument has it.
+    - A call whose examples have results of several sizes gives `Ragged`, as `ragged_map` does.
     - `static_argnums`, `static_argnames` and `dynamic_shapes` are as in `jit`. Static arguments are not mapped.
 
     >>> import numpy as np
@@ -72,7 +74,14 @@ def vmap(
     jitted = jit_transform(transformed, name, function, recipe, options, _axes_behind_object, declared.keywords())
     if not declared.keywords():
         share_programs(jitted, function, *recipe[:1], *recipe[2:])
+        if axis_size is None and has_type(out_axes, int):
+            jitted.on_ragged = functools.partial(_call_ragged, function, in_axes, out_axes)
     return jitted
+
+
+def _call_ragged(function: Callable[..., Any], in_axes: Any, out_axes: int, *args: Any, **kwargs: Any) -> Any:
+    """Return the results of a call whose examples have results of several sizes."""
+    return ragged_mapping.ragged_map(function, in_axes, out_axes)(*args, **kwargs)
 
 
 def _axes_behind_object(in_axes):

@@ -153,7 +153,8 @@ def test_examples_one_by_one_or_all_at_once():
     np.testing.assert_array_equal(vmap(vmap(unique))(xs), np.sort(xs))
     assert vmap(unique)(xs[0, :0]).shape == (0, 0)
     with pytest.raises(errors.RaggedBatchError, match=r"it is 3 in example 0 and 1 in example 1 at test_callback.py:"):
-        vmap(unique)(np.array([[1.0, 2, 3], [4, 4, 4]]))
+        jit(vmap(unique))(np.array([[1.0, 2, 3], [4, 4, 4]]))
+    assert [y.tolist() for y in vmap(unique)(np.array([[1.0, 2, 3], [4, 4, 4]]))] == [[1, 2, 3], [4]]
 
 
 def test_a_program_pickles_if_its_function_does_and_is_not_saved(tmp_path):

@@ -73,8 +73,10 @@ def test_examples_of_a_batch_have_one_size():
     batched = vmap(ends)
     for batch in ([[1.0, -1.0], [2.0, -3.0]], [[-1.0, -1.0], [-2.0, -3.0]], [[1.0, 2.0]]):
         np.testing.assert_allclose(batched(np.array(batch)), [ends(x) for x in np.array(batch)])
+    other = np.array([[1.0, -1.0], [2.0, 3.0]])
     with pytest.raises(errors.RaggedBatchError):
-        batched(np.array([[1.0, -1.0], [2.0, 3.0]]))
+        jit(batched)(other)
+    np.testing.assert_allclose(batched(other), [ends(x) for x in other])
     with pytest.raises(errors.ConcretizationError, match="give vmap at least one example"):
         vmap(lambda x: ends(x))(np.ones((0, 2)))  # which has no programs yet
 

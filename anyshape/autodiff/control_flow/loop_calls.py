@@ -29,7 +29,7 @@ from anyshape.autodiff.vmap import batch
 from anyshape.errors import RaggedBatchError
 from anyshape.graph.ir.builder import Builder, active
 from anyshape.graph.ir.graph import Graph, Node, Value, params_tuple
-from anyshape.graph.ir.op_local import close, sizes_at
+from anyshape.graph.ir.op_local import Closed, close, sizes_at
 from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta, tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, Size
@@ -47,7 +47,7 @@ from anyshape.ops.core.flop_counts import Shape
 from anyshape.ops.creation import full_op
 from anyshape.ops.movement import reshape
 from anyshape.ops.reduction import reduce_sum
-from anyshape.ops.subgraph_call import further_operands
+from anyshape.ops.subgraph_call import further_operands, size_carrier, with_inputs_in_order
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass, replace
 
 
@@ -223,11 +223,44 @@ class Loop:
         slots: bool = False,
     ) -> Sequence[Any]:
         """Return the results of a scan of a body that was derived from this one, with these operands."""
-        closed = close([graph])
-        operands = [*inputs.flat(), *further_operands(closed, self.constant_sizes()), *lengths]
+        closed, layout = close([graph]), inputs.layout()
+        body, own, lengths = closed.graphs[0], inputs.flat(), [*lengths]
+        if any(v in self.varying for v in closed.carried):
+            closed, layout = self._with_sizes_of_pieces(closed, layout, own, lengths)
+            body = closed.graphs[0]
+        operands = [*own, *further_operands(closed, self.constant_sizes()), *lengths]
         params: dict[str, Any] = {"reverse": reverse, "joined": joined, "ends": ends}
         params |= {"checkpoint": self.checkpoint, "slots": slots}
-        return lp.scan_of_length(closed.graphs[0], inputs.layout(), length, *operands, **params)
+        return lp.scan_of_length(body, layout, length, *operands, **params)
+
+    def _with_sizes_of_pieces(
+        self, closed: Closed, layout: lp.Layout, own: list[Any], lengths: list[Any]
+    ) -> tuple[Closed, lp.Layout]:
+        """Return a body and its layout with pieces of size carriers, which have the sizes of pieces in each trip.
+
+        The operands of these join `own`, and their lengths join `lengths`.
+        """
+        body, varying = closed.graphs[0], [v for v in closed.carried if v in self.varying]
+        hidden = body.inputs[len(body.inputs) - len(closed.carried) :]
+        carriers = [x for x, v in zip(hidden, closed.carried, strict=True) if v in varying]
+        captured = [v for v in body.inputs[layout.own :] if v not in carriers]
+        body = with_inputs_in_order(body, [*body.inputs[: layout.own], *carriers, *captured])
+        pieces = [self._piece_of(v) for v in varying]
+        own[layout.own : layout.own] = [size_carrier(self._rows(i)) for i in pieces]
+        lengths[layout.pieces : layout.pieces] = [self.lengths[i] for i in pieces]
+        carried = tuple([v for v in closed.carried if v not in varying])
+        return replace(closed, graphs=(body,), carried=carried), layout._replace(pieces=layout.pieces + len(pieces))
+
+    def _piece_of(self, variable: DimVar) -> int:
+        """Return the number of a piece with as many rows as a variable says."""
+        first = self.layout.carries + self.layout.elements
+        pieces = self.body.inputs[first : self.layout.own]
+        return next(i for i, v in enumerate(pieces) if (variable, 0) in v.meta.variable_axes())
+
+    def _rows(self, piece: int) -> Size:
+        """Return the number of rows of the pieces of all trips."""
+        operand = self.operand_metas[self.layout.carries + self.layout.elements + piece]
+        return self.ctx.exact(operand, 0, field="operands")
 
     def again(
         self,

@@ -16,8 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from anyshape.graph.ir.builder import Traced
-from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta
-from anyshape.graph.sizes import expr
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.numpy.operands.memory import memory_of
 from anyshape.numpy.operands.promotion import dtype_of, is_weak
 from anyshape.numpy.serve import FUNCTIONS
@@ -30,9 +29,10 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import flatten, is_array, register_class, unflatten
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.read import NotKept
-from anyshape.tracing.trace import active_builder, as_value
+from anyshape.tracing.trace import as_value
 from anyshape.transforms.control_flow.iterables import Items, is_open
 from anyshape.transforms.control_flow.kept_objects import note_copies
+from anyshape.transforms.control_flow.loop_tracing import is_outer
 
 
 def _unanswered(name: str) -> Callable[..., Any]:
@@ -612,7 +612,7 @@ class LoopLists:
                 stacked[_name(i)] = (new[0].value,)
             elif new:
                 rows = self.lists[i].together(new)
-                is_known = all(map(_is_outer, [x.meta.extents[0] for x in flatten(rows)[0]]))
+                is_known = all(map(is_outer, [x.meta.extents[0] for x in flatten(rows)[0]]))
                 (stacked if is_known else joined)[_name(i)] = [rows]
         return stacked, joined
 
@@ -638,12 +638,6 @@ class LoopLists:
 def _name(i: int) -> str:
     """Return the name of a carry that holds the items of a list."""
     return f"[] {i}"
-
-
-def _is_outer(extent: ShapeExtent) -> bool:
-    """Return whether an extent is a size that is known outside of the body."""
-    outer = active_builder().parent
-    return isinstance(extent, Exact) and all(outer and outer.dim_owner(v) for v in expr.variables(extent.size))
 
 
 def _in_one(stack: Any) -> Any:

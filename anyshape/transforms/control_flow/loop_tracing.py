@@ -22,7 +22,7 @@ from anyshape.graph.ir.graph import Graph, Node, Value, raises
 from anyshape.graph.ir.op_local import refusals
 from anyshape.graph.prover.constraints import Verdict, equal
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.graph.sizes.substitute import values_from
@@ -254,6 +254,12 @@ def _keeps(scope: Scope, before: Size, after: Size, varying: Container[DimVar]) 
         return False
     scope.require(claim, "loop", "a carry keeps its size", (), user_line())
     return True
+
+
+def is_outer(extent: ShapeExtent) -> bool:
+    """Return whether an extent is a size that is known outside of the body that is traced."""
+    outer = _builder().parent
+    return isinstance(extent, Exact) and all(outer and outer.dim_owner(v) for v in expr.variables(extent.size))
 
 
 def _scope() -> Scope:

@@ -1,0 +1,1 @@
+"""Functions of one example, mapped over examples whose sizes differ."""

@@ -1,0 +1,454 @@
+"""Map a function of one example over a batch of examples whose sizes differ, as one program for all sizes.
+
+The function is traced once, for an example whose ragged axes have sizes of their own. The program runs it for each
+example, on its rows of the arrays that hold all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+import anyshape.numpy as anp
+from anyshape.errors import (
+    AnyshapeError,
+    ArgumentError,
+    ConcretizationError,
+    InconclusiveDimensionError,
+    SymbolicIterationError,
+    UnsupportedDynamicShapeError,
+)
+from anyshape.graph.ir.builder import Traced, active, user_line
+from anyshape.graph.ir.tracebacks import short_traceback
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.ops import loops as lp
+from anyshape.ops.control import name_sizes
+from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import argument_containers
+from anyshape.support.true_types import has_type
+from anyshape.tracing import pytrees
+from anyshape.tracing.captured.code_origin import code_of
+from anyshape.tracing.source import read as source
+from anyshape.tracing.trace import active_builder, as_value, standing_for
+from anyshape.transforms.control_flow.kept_choices import Frame
+from anyshape.transforms.control_flow.loop_tracing import CarryLoop, is_outer
+from anyshape.transforms.jit import jit, jit_transform
+from anyshape.transforms.linear_map import share_programs
+from anyshape.transforms.ragged.values import Ragged, are_alike, joined_batch, made, names_of_parts
+
+Function = Callable[..., Any]
+
+
+@short_traceback
+def ragged_map(function: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
+    """Return `function` mapped over examples whose sizes differ.
+
+    One program serves any number of examples and any sizes. It is differentiated as any other.
+
+    Args:
+        function: function of one example.
+        in_axes: for each argument 0, or None for one that all examples share; a tree of these for a tree. What
+            is mapped is a list of arrays, a `Ragged`, or an array whose first axis counts the examples. Batches of
+            torch and awkward, and groups of pandas and polars, are lists.
+        out_axes: axis of the examples in results that are arrays.
+
+    Returns:
+        A function of the batches. Results are arrays where all examples have results of one shape, and else `Ragged`.
+
+    Raises:
+        ArgumentError: if arguments have different numbers of examples, or a list holds arrays of different kinds.
+
+    >>> import numpy as np
+    >>> from anyshape import grad, ragged_map
+    >>> def pooled(w, x):
+    ...     scores = np.exp(x @ w)
+    ...     return scores @ x / scores.sum()
+    >>> batch = [np.ones((2, 3)), np.zeros((5, 3))]
+    >>> each = ragged_map(pooled, in_axes=(None, 0))
+    >>> each(np.zeros(3), batch).tolist()
+    [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+    >>> [len(y) for y in ragged_map(np.unique)([np.array([1, 1]), np.array([3, 2, 3])])]
+    [1, 2]
+    """
+    name = f"ragged_map({pytrees.function_name(function)})"
+    pytrees.check_callable("ragged_map", function)
+    known: dict[str, _Kind] = {}
+    apart = _Apart(function, in_axes, out_axes)
+
+    def transformed(*args, **kwargs):
+        return _mapped(function, name, in_axes, out_axes, args, kwargs)
+
+    recipe = (ragged_map, function, in_axes, out_axes)
+    jitted = jit_transform(transformed, name, function, recipe)
+    share_programs(jitted, function, *recipe[:1], *recipe[2:])
+
+    @short_traceback
+    @functools.wraps(function)
+    def mapped(*args, **kwargs):
+        batches = _Batches(name, known)
+        axes = _axes_of(in_axes, args, name)
+        args = tuple([_walk(x, a, batches.member, p) for x, a, p in zip(args, axes, batches.paths(function, args))])
+        kwargs = {key: _walk(x, 0, batches.member, key) for key, x in kwargs.items()}
+        if not batches.is_concrete:
+            return jitted(*args, **kwargs)
+        result = apart(args, kwargs) if apart.is_needed else _served(jitted, apart, args, kwargs)
+        is_batch = lambda x: isinstance(x, Ragged)
+        return optree.tree_map(_as_array, result, is_leaf=is_batch, namespace=pytrees.NAMESPACE)
+
+    mapped.cache_info, mapped.explain = jitted.cache_info, jitted.explain  # type: ignore[attr-defined]
+    return mapped
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Facts about the examples of a list: their dtype, the number of ragged axes, and the other sizes."""
+
+    dtype: np.dtype
+    ragged_axes: int
+    rest: tuple[int, ...]
+
+
+class Member:
+    """Batch among arguments. Batches with the same sizes are a group, whose first one holds these."""
+
+    __slots__ = ("flat", "group", "sizes")
+
+    def __init__(self, flat: Any, sizes: tuple[Any, ...] | None, group: int) -> None:
+        self.flat, self.sizes, self.group = flat, sizes, group
+
+
+pytrees.register_class(
+    Member,
+    lambda m: (
+        (m.flat, *(m.sizes or ())),
+        (m.group, m.sizes is None),
+        names_of_parts(len(m.sizes)) if m.sizes else ("flat",),
+    ),
+    lambda rest, parts: Member(parts[0], None if rest[1] else tuple(parts[1:]), rest[0]),
+    optree.GetAttrEntry,
+)
+
+
+class _Batches:
+    """Batches among the arguments of a call, in groups with the same lengths."""
+
+    def __init__(self, name: str, known: dict[str, _Kind]) -> None:
+        self.name, self.known = name, known
+        self.sizes: list[tuple[Any, ...]] = []
+        self.is_concrete = active() is None
+
+    def paths(self, function: Function, args: Sequence[Any]) -> list[str]:
+        """Return the names of arguments by position."""
+        names = pytrees.parameter_names(function)
+        return [pytrees.named(f"args[{i}]", names) for i in range(len(args))]
+
+    def member(self, x: Any, axis: int, path: str) -> Any:
+        """Return a mapped argument with the lengths of its group; arrays stay as they are."""
+        batch = self._batch(x, path)
+        if not isinstance(batch, Ragged):
+            return x if axis == 0 else anp.moveaxis(x, axis, 0)
+        for group, sizes in enumerate(self.sizes):
+            if are_alike(sizes, batch.sizes):
+                return Member(batch.flat, None, group)
+        self.sizes.append(batch.sizes)
+        return Member(batch.flat, batch.sizes, len(self.sizes) - 1)
+
+    def _batch(self, x: Any, path: str) -> Any:
+        examples_of = _LISTED.get(type(x).__module__.partition(".")[0])
+        if examples_of is not None:
+            x = examples_of(x)
+        if type(x) is not list:
+            return x
+        known = self.known.get(path)
+        if not x and known is not None:
+            return made(np.zeros((0, *known.rest), known.dtype), [np.zeros(0, np.int64)] * known.ragged_axes)
+        if x and not np.ndim(x[0]):
+            return anp.array(x)
+        batch = joined_batch(self.name, path, x, 1 if known is None else known.ragged_axes)
+        rest = [n if has_type(n, int) else 0 for n in batch.flat.shape[1:]]
+        self.known[path] = _Kind(batch.dtype, len(batch.sizes), tuple(rest))
+        return batch
+
+
+def _of_torch(x: Any) -> Any:
+    return [one.detach().cpu().numpy() for one in x.unbind()] if x.is_nested else x
+
+
+def _of_groups(x: Any) -> Any:
+    return [frame.to_numpy() for _, frame in x] if type(x).__name__.endswith("GroupBy") else x
+
+
+# Examples of batches of other libraries, by their packages.
+_LISTED: dict[str, Callable[[Any], Any]] = {
+    "awkward": lambda x: [np.asarray(one) for one in x],
+    "torch": _of_torch,
+    "pandas": _of_groups,
+    "polars": _of_groups,
+}
+
+
+def _axes_of(in_axes: Any, args: Sequence[Any], name: str) -> Sequence[Any]:
+    """Return an entry of `in_axes` for each argument by position."""
+    if not isinstance(in_axes, (tuple, list)):
+        return [in_axes] * len(args)
+    if len(in_axes) != len(args):
+        advice = "give one entry for each argument, None for one that all examples share"
+        raise ArgumentError(name, "in_axes", f"has {len(in_axes)} entries for {len(args)} arguments", advice)
+    return in_axes
+
+
+def _walk(x: Any, axis: Any, visit: Callable[[Any, int, str], Any], path: str = "") -> Any:
+    """Return a tree with what `visit` gives for each mapped part: a batch, a list or an array."""
+    if axis is None:
+        return x
+    if isinstance(x, (Ragged, Member, _Slot)) or type(x) is list:
+        return visit(x, axis, path)
+    if isinstance(x, (dict, tuple)):
+        keys = x if isinstance(x, dict) else range(len(x))
+        axes = axis if isinstance(axis, (dict, tuple, list)) else dict.fromkeys(keys, axis)
+        parts = {k: _walk(x[k], axes[k], visit, f"{path}[{k!r}]") for k in keys}
+        if isinstance(x, dict):
+            return parts if type(x) is dict else type(x)(parts)
+        return type(x)(*parts.values()) if hasattr(x, "_fields") else tuple(parts.values())
+    leaves, tree = pytrees.flatten(x)
+    return pytrees.unflatten(tree, [visit(leaf, axis, path) for leaf in leaves])
+
+
+def _as_array(y: Any) -> Any:
+    """Return a batch as an array where the examples of the call have one shape."""
+    if not isinstance(y, Ragged) or isinstance(y.flat, Traced) or not len(y):
+        return y
+    if any((n != n[0]).any() for n in y.sizes):
+        return y
+    return y.flat.reshape((len(y), *[n[0] for n in y.sizes], *y.flat.shape[1:]))
+
+
+def _served(jitted: Function, apart: _Apart, args: Any, kwargs: Any) -> Any:
+    """Return the result of the program of all examples, or of each one alone where the function needs its sizes."""
+    try:
+        return jitted(*args, **kwargs)
+    except (
+        InconclusiveDimensionError,
+        ConcretizationError,
+        SymbolicIterationError,
+        UnsupportedDynamicShapeError,
+    ):
+        result = apart(args, kwargs)
+        apart.is_needed = True
+        return result
+    except AnyshapeError as error:
+        if error.trips and has_type(example := error.trips[-1], int):
+            error.add_note(f"  the last trip, {example}, is of example {example}")
+        raise
+
+
+class _Apart:
+    """Calls of a function with each example alone: where Python decides on its sizes, each outcome has a program."""
+
+    def __init__(self, function: Function, in_axes: Any, out_axes: int) -> None:
+        self.function, self.in_axes, self.out_axes = jit(function), in_axes, out_axes
+        self.is_needed = False
+
+    def __call__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        axes = _axes_of(self.in_axes, args, "ragged_map")
+        batches: list[Any] = []
+        sizes: list[Any] = []
+
+        def note(x: Any, axis: int, path: str) -> _Slot:
+            if isinstance(x, Member):
+                if x.sizes is not None:
+                    sizes.append(x.sizes)
+                x = made(x.flat, sizes[x.group])
+            batches.append(x)
+            return _Slot(len(batches) - 1)
+
+        slots = [_walk(x, a, note) for x, a in zip(args, axes, strict=True)]
+        named = {key: _walk(x, 0, note) for key, x in kwargs.items()}
+        results = []
+        for i in range(len(batches[0])):
+            put = lambda slot, axis, path, i=i: batches[slot.index][i]
+            one = [x if a is None else _walk(x, 0, put) for x, a in zip(slots, axes, strict=True)]
+            results.append(pytrees.flatten(self.function(*one, **{key: _walk(x, 0, put) for key, x in named.items()})))
+        columns = zip(*[leaves for leaves, _ in results], strict=True)
+        return pytrees.unflatten(results[0][1], [self._together(column) for column in columns])
+
+    def _together(self, column: Sequence[Any]) -> Any:
+        if len({np.shape(y) for y in column}) == 1:
+            return np.stack(column, self.out_axes)
+        return joined_batch("ragged_map", "the results", list(column), 1)
+
+
+# -- the loop ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Stands for a mapped argument of one example."""
+
+    index: int
+
+
+class _Examples:
+    """Mapped arguments of a call in a trace, as operands of a loop over the examples."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.stacks: list[Any] = []  # arrays with an element for each example
+        self.pieces: list[tuple[Any, int]] = []  # rows of all examples, and the group
+        self.sizes: list[list[Any]] = []  # by group and axis
+        self.slots: list[tuple[str, int]] = []  # "element" or "piece", and the position among these
+
+    def slot(self, x: Any, axis: int, path: str) -> _Slot:
+        """Return the place of an argument among the operands."""
+        if isinstance(x, Member):
+            if x.sizes is not None:
+                self.sizes.append([name_sizes(as_value(n)) for n in x.sizes])
+            self.slots.append(("piece", len(self.pieces)))
+            self.pieces.append((name_sizes(as_value(x.flat)), x.group))
+        else:
+            value = name_sizes(as_value(x))
+            if not value.meta.rank:
+                advice = "give it None in in_axes: all examples share it"
+                raise ArgumentError(self.name, path, "is a number, which has no examples", advice)
+            self.slots.append(("element", len(self.stacks)))
+            self.stacks.append(value)
+        return _Slot(len(self.slots) - 1)
+
+    def count(self) -> Size:
+        """Return the number of examples, which all arguments share."""
+        arrays = [*self.stacks, *itertools.chain(*self.sizes)]
+        counts = [x.meta.extents[0].size for x in arrays]
+        if not counts:
+            raise ArgumentError(self.name, "in_axes", "maps no argument", "map at least one argument")
+        context = ShapeGuardContext(active_builder().scope, self.name, user_line(), [x.meta for x in arrays])
+        for other in counts[1:]:
+            context.require_equal(counts[0], other, f"arguments have {counts[0]} and {other} examples")
+        return counts[0]
+
+    def own(self) -> list[TensorMeta]:
+        """Return the types of what each trip reads: elements, sizes of ragged axes, and pieces."""
+        variables = [Exact(expr.from_atom(DimVar("rows"))) for _ in self.sizes]
+        elements = [TensorMeta(x.dtype, x.meta.extents[1:]) for x in (*self.stacks, *self.tables())]
+        pieces = [TensorMeta(x.dtype, (variables[group], *x.meta.extents[1:])) for x, group in self.pieces]
+        return [*elements, *pieces]
+
+    def tables(self) -> list[Any]:
+        """Return the sizes of examples of groups with several ragged axes."""
+        return [n for sizes in self.sizes if len(sizes) > 1 for n in sizes]
+
+    def operands(self) -> tuple[list[Any], list[Any]]:
+        """Return what each trip reads a part of: elements, sizes and pieces; and the lengths of all pieces."""
+        handles = [[standing_for(n, None) for n in sizes] for sizes in self.sizes]
+        lengths = [as_value(functools.reduce(operator.mul, sizes)) for sizes in handles]
+        arrays = [*self.stacks, *self.tables(), *[x for x, _ in self.pieces]]
+        return arrays, [lengths[group] for _, group in self.pieces]
+
+    def of_one(self, tree: Any, own: Sequence[Any]) -> Any:
+        """Return the arguments of one example."""
+        count, tables = len(self.stacks), iter(own[len(self.stacks) :])
+        shapes = [[next(tables) for _ in sizes] if len(sizes) > 1 else [] for sizes in self.sizes]
+        pieces = own[count + len(self.tables()) :]
+
+        def put(slot: _Slot, axis: int, path: str) -> Any:
+            kind, i = self.slots[slot.index]
+            if kind == "element":
+                return standing_for(own[i], None if own[i].meta.rank else np.generic)
+            piece, shape = standing_for(pieces[i], None), shapes[self.pieces[i][1]]
+            if not shape:
+                return piece
+            return piece.reshape((*[standing_for(n, np.generic) for n in shape], *piece.shape[1:]))
+
+        return _walk(tree, 0, put)
+
+
+class _Results:
+    """Results of one example in the order in which a loop takes them: of one shape first, ragged ones last."""
+
+    def __init__(self, result: Any) -> None:
+        leaves, self.tree = pytrees.flatten(result)
+        values = [y if pytrees.is_array(y) else _refuse_result(y) for y in leaves]
+        arrays = [standing_for(name_sizes(as_value(y)), None) for y in values]
+        self.ragged_axes = [_ragged_axes(y) for y in arrays]
+        self.stacked: list[Any] = []
+        self.joined: list[Any] = []
+        for y, count in zip(arrays, self.ragged_axes, strict=True):
+            if not count:
+                self.stacked.append(y)
+                continue
+            self.stacked += [anp.asarray(n) for n in y.shape[:count]]
+            self.joined.append(y if count == 1 else y.reshape((-1, *y.shape[count:])))
+
+    def of_all(self, stacked: Sequence[Any], joined: Sequence[Any], out_axes: int) -> Any:
+        """Return the results of all examples."""
+        joins, arrays, leaves = iter(joined), iter(stacked), list[Any]()
+        for count in self.ragged_axes:
+            if count:
+                leaves.append(made(standing_for(name_sizes(next(joins)), None), [next(arrays) for _ in range(count)]))
+            else:
+                y = next(arrays)
+                leaves.append(anp.moveaxis(y, 0, out_axes) if out_axes else y)
+        return pytrees.unflatten(self.tree, leaves)
+
+
+def _ragged_axes(y: Any) -> int:
+    """Return how many of the first axes have sizes that may differ between examples."""
+    return max([0, *[axis + 1 for axis, extent in enumerate(y.meta.extents) if not is_outer(extent)]])
+
+
+def _refuse_result(y: Any) -> Any:
+    advice = "return arrays, numbers, or trees of them"
+    raise ArgumentError("ragged_map", "the result", f"is of type {type(y).__name__}, not an array", advice)
+
+
+@contextlib.contextmanager
+def _as_body(function: Function) -> Iterator[None]:
+    """Make choices and loops of the function part of the program, as those in a loop are."""
+    session, code = source.session(), code_of(function)
+    if session is None or code is None or code in session.refused:
+        yield
+        return
+    session.frames.append(Frame(code, ()))
+    try:
+        yield
+    finally:
+        session.frames.pop()
+
+
+def _mapped(function: Function, name: str, in_axes: Any, out_axes: int, args: Any, kwargs: Any) -> Any:
+    examples = _Examples(name)
+    axes = _axes_of(in_axes, args, name)
+    args = tuple([_walk(x, a, examples.slot) for x, a in zip(args, axes, strict=True)])
+    kwargs = {key: _walk(x, 0, examples.slot) for key, x in kwargs.items()}
+    length, latest = examples.count(), list[_Results]()
+    loop = CarryLoop(name, "f", function, ())
+
+    def step(carry: Any, own: Sequence[Any]) -> tuple[Any, Any]:
+        one = tuple([x if a is None else examples.of_one(x, own) for x, a in zip(args, axes, strict=True)])
+        named = {key: examples.of_one(x, own) for key, x in kwargs.items()}
+        with _as_body(function):
+            results = _Results(argument_containers.keeping(function)(*one, **named))
+        latest[:] = [results]
+        loop.joined = len(results.joined)
+        return carry, (results.stacked, results.joined)
+
+    (body,), further = loop.trace(step, examples.own())
+    (results,) = latest
+    operands, lengths = examples.operands()
+    layout = lp.Layout(len(loop.carries), len(operands) - len(lengths), len(lengths))
+    operands = [*loop.carries, *operands, *further, *lengths]
+    made_by_trips = lp.scan_of_length(body, layout, length, *operands, joined=len(results.joined))
+    loop.results(made_by_trips)
+    stacked, joined = loop.stacked(made_by_trips)
+    return results.of_all(stacked, joined, out_axes)

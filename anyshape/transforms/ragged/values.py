@@ -1,0 +1,237 @@
+"""Batches of arrays whose sizes differ: all elements in one array, and the sizes of each example."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+import anyshape.numpy as anp
+from anyshape.errors import ArgumentError
+from anyshape.graph.ir.builder import Traced
+from anyshape.support.true_types import has_type
+from anyshape.tracing.pytrees import register_class
+from anyshape.tracing.values_of_trees import register_values
+
+
+class Held:
+    """Value in the structure of a tree, which is compared by its identity."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Ragged(NDArrayOperatorsMixin):
+    """Batch of arrays of one dtype and number of axes, whose first axes differ in size.
+
+    Args:
+        flat: the rows of all examples, one after the other. Further axes are the same for all.
+        lengths: number of rows of each example, as integers of shape (B,). Of shape (B, k), it has the sizes of the
+            first k axes. The number of rows is their product.
+
+    Raises:
+        ArgumentError: unless the lengths are integers of at least 0 that add up to the rows.
+
+    It indexes and iterates as a list of arrays does. Operators and functions of NumPy work on each element.
+    Operands are numbers, batches with the same lengths, and arrays that broadcast with the further axes.
+
+    >>> import numpy as np
+    >>> batch = Ragged.from_list([np.ones(2), np.zeros(0), np.ones(1)])
+    >>> batch.lengths.tolist(), (batch + 1).to_list()[2].tolist()
+    ([2, 0, 1], [2.0])
+    >>> batch.to_padded(0.0).shape
+    (3, 2)
+    """
+
+    __slots__ = ("flat", "sizes")
+    flat: Any
+    sizes: tuple[Any, ...]  # of each ragged axis, by example
+
+    def __init__(self, flat: Any, lengths: Any) -> None:
+        self.flat = flat if isinstance(flat, Traced) else np.asarray(flat)
+        lengths = lengths if isinstance(lengths, Traced) else _checked_lengths(np.asarray(lengths))
+        self.sizes = (lengths,) if lengths.ndim == 1 else tuple([lengths[:, k] for k in range(lengths.shape[1])])
+        if not isinstance(flat, Traced) and not isinstance(lengths, Traced):
+            rows, all_rows = int(np.sum(self.rows)), self.flat.shape[0] if self.flat.ndim else 0
+            if rows != all_rows:
+                problem = f"add up to {rows}, and flat has {all_rows} rows"
+                raise ArgumentError("Ragged", "lengths", problem, "give the number of rows of each example")
+
+    @classmethod
+    def from_list(cls, arrays: Sequence[Any], ragged_axes: int | None = None) -> Ragged:
+        """Return the batch of these arrays.
+
+        Args:
+            arrays: arrays of one dtype and number of axes.
+            ragged_axes: number of the first axes that may differ. None: as few as the arrays need.
+        """
+        return joined_batch("Ragged.from_list", "arrays", arrays, ragged_axes or 1)
+
+    @property
+    def lengths(self) -> Any:
+        """Sizes of the ragged axis by example, of shape (B,), or of k ragged axes, of shape (B, k)."""
+        return self.sizes[0] if len(self.sizes) == 1 else anp.stack(self.sizes, axis=1)
+
+    @property
+    def rows(self) -> Any:
+        """Number of rows of each example."""
+        return functools.reduce(operator.mul, self.sizes)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Dtype of the elements."""
+        return np.dtype(self.flat.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes of the batch, with the one of the examples."""
+        return int(self.flat.ndim + len(self.sizes))
+
+    def __len__(self) -> int:
+        return len(self.sizes[0])
+
+    def __getitem__(self, i: int) -> Any:
+        if not has_type(i, (int, np.integer)):
+            raise ArgumentError("Ragged", "index", f"is {i!r:.50}", "give the number of an example")
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"example {i} of {len(self)}")
+        start = np.sum(self.rows[: i % len(self)]) if i % len(self) else 0
+        part = self.flat[start : start + self.rows[i]]
+        return part if len(self.sizes) == 1 else part.reshape((*[n[i] for n in self.sizes], *self.flat.shape[1:]))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[i] for i in range(len(self))])
+
+    def __repr__(self) -> str:
+        if any(isinstance(x, Traced) for x in (self.flat, *self.sizes)):
+            return f"Ragged({self.flat!r}, lengths of {len(self.sizes)} axes)"
+        shown = [str(tuple(np.atleast_1d(n).tolist() + [*self.flat.shape[1:]])) for n in self.lengths[:4]]
+        more = f", ... {len(self)} in all" if len(self) > 4 else ""
+        return f"<Ragged {self.dtype}: {', '.join(shown)}{more}>"
+
+    def to_list(self) -> list[Any]:
+        """Return the examples."""
+        return list(self)
+
+    def to_padded(self, fill: Any = 0) -> np.ndarray:
+        """Return one array of all examples, each filled up to the largest sizes.
+
+        Args:
+            fill: value of the elements behind the end of an example.
+        """
+        sizes = self.lengths.reshape(len(self), -1)
+        most = sizes.max(axis=0) if len(self) else np.zeros(sizes.shape[1], int)
+        padded = np.full((len(self), *most, *self.flat.shape[1:]), fill, self.dtype)
+        for i, example in enumerate(self):
+            within: Any = (i, *map(slice, sizes[i]))
+            padded[within] = example
+        return padded
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        advice = "call to_padded(fill), or to_list()"
+        raise ArgumentError("Ragged", "the batch", "is no array: its examples differ in size", advice)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if method != "__call__" or options.get("out") is not None:
+            return NotImplemented
+        flat = ufunc(*[self._operand(x) for x in inputs], **options)
+        return tuple([made(y, self.sizes) for y in flat]) if isinstance(flat, tuple) else made(flat, self.sizes)
+
+    def _operand(self, x: Any) -> Any:
+        """Return an operand of a function of the elements."""
+        if isinstance(x, Ragged):
+            if not are_alike(x.sizes, self.sizes) and not any(isinstance(n, Traced) for n in (*x.sizes, *self.sizes)):
+                raise ArgumentError("Ragged", "an operand", "has other lengths", "give batches with the same lengths")
+            return x.flat
+        if np.ndim(x) >= self.flat.ndim:
+            problem = f"has {np.ndim(x)} axes, and a row of an example has {self.flat.ndim - 1}"
+            raise ArgumentError("Ragged", "an operand", problem, "give a Ragged for what differs between examples")
+        return x
+
+
+def made(flat: Any, sizes: Sequence[Any]) -> Ragged:
+    """Return a batch whose parts fit, or stand for arrays that do."""
+    batch = object.__new__(Ragged)
+    batch.flat, batch.sizes = flat, tuple(sizes)
+    return batch
+
+
+def are_alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Return whether sizes of examples are known to be equal."""
+    pairs = zip(one, other, strict=False)
+    is_traced = [isinstance(x, Traced) for x in (*one, *other)]
+    return len(one) == len(other) and all(a is b or (not any(is_traced) and np.array_equal(a, b)) for a, b in pairs)
+
+
+def names_of_parts(axes: int) -> tuple[str, ...]:
+    """Return the names that errors give the rows and the sizes of so many ragged axes."""
+    return "flat", *(["lengths"] if axes == 1 else [f"lengths[:, {k}]" for k in range(axes)])
+
+
+register_class(
+    Ragged,
+    lambda x: ((x.flat, *x.sizes), None, names_of_parts(len(x.sizes))),
+    lambda _, parts: made(parts[0], parts[1:]),
+    optree.GetAttrEntry,
+)
+
+
+class _Values:
+    """Node of the elements of a batch alone."""
+
+    def __init__(self, batch: Ragged) -> None:
+        self.batch = batch
+
+
+register_class(
+    _Values, lambda x: ((x.batch.flat,), Held(x.batch.sizes)), lambda held, parts: made(parts[0], held.value)
+)
+register_values(Ragged, _Values)
+
+
+def _checked_lengths(lengths: np.ndarray) -> np.ndarray:
+    if not lengths.size and lengths.ndim == 1:
+        return lengths.astype(np.int64)
+    if lengths.dtype.kind not in "iu" or lengths.ndim not in (1, 2):
+        problem = f"have dtype {lengths.dtype} and {lengths.ndim} axes"
+        raise ArgumentError("Ragged", "lengths", problem, "give integers of shape (B,), or (B, k) for k axes")
+    if lengths.size and lengths.min() < 0:
+        raise ArgumentError("Ragged", "lengths", f"hold {lengths.min()}", "give sizes of at least 0")
+    return lengths.astype(np.int64)
+
+
+def joined_batch(function: str, path: str, arrays: Sequence[Any], ragged_axes: int) -> Ragged:
+    """Return the batch of some arrays, with so many ragged axes or more, as their sizes ask for."""
+    arrays = [x if isinstance(x, Traced) else np.asarray(x) for x in arrays]
+    if not arrays:
+        advice = "give Ragged(np.zeros((0, 3)), []), which says what an example is"
+        raise ArgumentError(function, path, "is empty, so its dtype and number of axes are not known", advice)
+    _check_alike(function, path, arrays)
+    return _joined(arrays, ragged_axes)
+
+
+def _joined(arrays: Sequence[Any], ragged_axes: int) -> Ragged:
+    shapes = [x.shape for x in arrays]
+    differing = [axis for axis in range(arrays[0].ndim) if any(s[axis] != shapes[0][axis] for s in shapes)]
+    count = max(ragged_axes, 1, *[axis + 1 for axis in differing])
+    rows = [x if count == 1 else x.reshape((math.prod(x.shape[:count]), *x.shape[count:])) for x in arrays]
+    return made(anp.concatenate(rows), [anp.array([s[axis] for s in shapes]) for axis in range(count)])
+
+
+def _check_alike(function: str, path: str, arrays: Sequence[Any]) -> None:
+    """Raise ArgumentError unless all arrays have the dtype and the number of axes of the first one."""
+    first = arrays[0]
+    if not first.ndim:
+        raise ArgumentError(function, path, "holds numbers", "give one array of them")
+    for i, x in enumerate(arrays):
+        pairs = {"rank": (x.ndim, first.ndim), "dtype": (x.dtype, first.dtype)}
+        for name, (one, other) in pairs.items():
+            if one != other:
+                problem = f"has {name} {one}, and example 0 has {other}"
+                raise ArgumentError(function, f"example {i} of {path}", problem, "give arrays of one kind")

@@ -1,0 +1,196 @@
+"""A function of one example is mapped over examples of any number and any sizes, by one program."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anyshape import Ragged, errors, grad, hessian, jit, jvp, ragged_map, vjp, vmap
+
+RNG = np.random.default_rng(0)
+W = RNG.normal(size=4)
+
+
+def batch(*lengths, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(n, 4)) for n in lengths]
+
+
+def pooled(w, x):
+    scores = np.exp(x @ w - (x @ w).max())
+    return scores @ x / scores.sum()
+
+
+def weighted(y):
+    """Return an uneven scalar of a result of examples."""
+    return sum([np.sum(v * np.cos(np.arange(v.size)).reshape(v.shape)) for v in y])
+
+
+FUNCTIONS = {
+    "elementwise": np.tanh,
+    "summed": lambda x: x.sum(0),
+    "mean": np.mean,
+    "normed": lambda x: x / np.linalg.norm(x),
+    "products": lambda x: x @ x.T,
+    "masked": lambda x: x[x > 0],
+    "unique": lambda x: np.unique(np.round(x)),
+    "sorted": lambda x: np.sort(x, axis=0),
+    "half": lambda x: x[: x.shape[0] // 2],
+    "longer": lambda x: np.concatenate([x, x[:1] * 0 + 1]) if x.shape[0] else np.ones((1, 4)),
+    "cumulative": lambda x: np.cumsum(x, axis=0),
+    "decided on a size": lambda x: x * 2 if x.shape[0] > 2 else -x,
+    "decided on a value": lambda x: x * 2 if x.sum() > 0 else -x,
+    "iterated": lambda x: sum(v @ v for v in x),
+    "counted": lambda x: x.shape[0] * 2,
+    "several": lambda x: {"sum": x.sum(), "rows": x + 1, "size": len(x)},
+}
+
+
+def same(got, expected):
+    """Compare a tree of results of all examples with a list of trees."""
+    if isinstance(expected[0], dict):
+        for key in expected[0]:
+            same(got[key], [e[key] for e in expected])
+        return
+    assert len(got) == len(expected)
+    for a, b in zip(got, expected, strict=True):
+        assert np.shape(a) == np.shape(b)
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_one_program_serves_any_number_of_examples_of_any_sizes(name):
+    function = FUNCTIONS[name]
+    mapped = ragged_map(function)
+    for lengths in ([3, 1, 5], [2], [0, 4], [1, 1, 1], [7, 0, 0, 2, 9], [2, 2]):
+        xs = batch(*lengths)
+        same(mapped(xs), [function(x) for x in xs])
+    assert mapped.cache_info().traces == 1
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=9), st.sampled_from(sorted(FUNCTIONS)))
+def test_any_lengths_give_what_the_examples_give(lengths, name):
+    xs = batch(*lengths, seed=sum(lengths))
+    same(MAPPED[name](xs), [FUNCTIONS[name](x) for x in xs])
+
+
+MAPPED = {name: ragged_map(function) for name, function in FUNCTIONS.items()}
+
+
+def loss(w, xs):
+    return weighted(ragged_map(pooled, in_axes=(None, 0))(w, xs)[None])
+
+
+def plain_loss(w, xs):
+    return weighted(np.stack([pooled(w, x) for x in xs])[None])
+
+
+def test_gradients_come_back_in_the_form_of_the_argument():
+    both, of_lists = grad(loss, argnums=(0, 1)), grad(lambda w, xs: loss(w, xs), argnums=(0, 1))
+    for lengths in ([3, 1, 5], [2], [4, 4, 1, 1]):
+        xs = batch(*lengths)
+        expected = grad(plain_loss, argnums=(0, 1))(W, xs)
+        of_w, of_x = both(W, Ragged.from_list(xs))
+        np.testing.assert_allclose(of_w, expected[0])
+        assert isinstance(of_x, Ragged)
+        same(of_x, expected[1])
+        of_w, of_list = of_lists(W, xs)
+        np.testing.assert_allclose(of_w, expected[0])
+        assert isinstance(of_list, list)
+        same(of_list, expected[1])
+    assert both.cache_info().traces == 1
+
+
+def test_under_every_transform():
+    xs = batch(3, 1, 4)
+    ragged, v = Ragged.from_list(xs), RNG.normal(size=4)
+    np.testing.assert_allclose(jit(loss)(W, ragged), plain_loss(W, xs))
+    np.testing.assert_allclose(hessian(loss)(W, ragged), hessian(plain_loss)(W, xs), rtol=1e-9)
+    along = jvp(lambda w: loss(w, ragged), (W,), (v,)), jvp(lambda w: plain_loss(w, xs), (W,), (v,))
+    np.testing.assert_allclose(*along)
+    weights = np.stack([W, 2 * W, -W])
+    np.testing.assert_allclose(vmap(loss, in_axes=(0, None))(weights, ragged), [plain_loss(w, xs) for w in weights])
+    value, pull = vjp(lambda b: loss(W, b), ragged)
+    np.testing.assert_allclose(value, plain_loss(W, xs))
+    same(pull(1.0)[0], grad(plain_loss, argnums=1)(W, xs))
+
+
+def test_programs_follow_one_another_without_a_list_between():
+    def total(w, xs):
+        moved = ragged_map(lambda w, x: np.sin(x * w), in_axes=(None, 0))(w, xs)
+        return ragged_map(lambda y: np.sum(y**2))(moved * 2 + 1).sum()
+
+    xs = batch(2, 5, 1)
+    expected = grad(lambda w: sum(np.sum((np.sin(x * w) * 2 + 1) ** 2) for x in xs))(W)
+    np.testing.assert_allclose(grad(total)(W, Ragged.from_list(xs)), expected)
+
+
+def test_several_arguments_share_examples():
+    dots = ragged_map(lambda x, y, s: (x * y).sum() * s)
+    xs, ys, scale = batch(2, 3), batch(2, 3, seed=1), np.array([1.0, -2.0])
+    expected = [(x * y).sum() * s for x, y, s in zip(xs, ys, scale, strict=True)]
+    np.testing.assert_allclose(dots(xs, ys, scale), expected)
+    named = ragged_map(lambda d: (d["x"] * d["y"]).sum() * d["s"])
+    np.testing.assert_allclose(named({"x": xs, "y": ys, "s": scale}), expected)
+
+
+def test_several_axes_may_be_ragged():
+    images = [RNG.normal(size=s) for s in ((2, 3), (4, 1), (1, 1), (0, 3))]
+    same(ragged_map(lambda x: x.T @ x)(images), [x.T @ x for x in images])
+    energy = ragged_map(lambda x: (x**2).sum() * x.shape[1])
+    np.testing.assert_allclose(energy(images), [(x**2).sum() * x.shape[1] for x in images])
+    slopes = grad(lambda b: energy(b).sum())(Ragged.from_list(images))
+    same(slopes, [2 * x * x.shape[1] for x in images])
+
+
+def test_a_batch_without_examples():
+    mapped = ragged_map(lambda x: x.sum(0))
+    assert mapped(Ragged(np.zeros((0, 4)), [])).shape == (0, 4)
+    with pytest.raises(errors.ArgumentError, match="is empty"):
+        ragged_map(np.sum)([])
+    known = ragged_map(np.sum)
+    known(batch(1, 2))
+    assert known([]).shape == (0,)
+
+
+def test_results_of_vmap_may_differ_in_size():
+    rows = np.array([[1.0, -1.0, 2.0], [3.0, 4.0, 5.0]])
+    positive = vmap(lambda x: x[x > 0])
+    same(positive(rows), [row[row > 0] for row in rows])
+    assert isinstance(positive(rows), Ragged) and isinstance(positive(abs(rows)), np.ndarray)
+    same(vmap(lambda x, k: x[:k], in_axes=(None, 0))(rows[0], np.array([0, 2])), [rows[0][:0], rows[0][:2]])
+
+
+def test_what_numpy_refuses_names_the_example():
+    with pytest.raises(ValueError, match="rows") as error:
+        ragged_map(np.max)([np.ones(2), np.ones(0)])
+    assert "example 1" in "".join(error.value.__notes__)
+    with pytest.raises(errors.ArgumentError, match="example 1 of x has rank 2, and example 0 has 1"):
+        ragged_map(lambda x: x)([np.ones(2), np.ones((2, 2))])
+    with pytest.raises(errors.ArgumentError, match="example 2 of x has dtype float32"):
+        ragged_map(lambda x: x)([np.ones(2), np.ones(1), np.ones(2, np.float32)])
+    with pytest.raises(errors.SizeMismatchError, match=r"x.lengths.shape\[0\] \(2\) must equal y.lengths.shape\[0\]"):
+        ragged_map(lambda x, y: x + y)(batch(1, 2), batch(1, 2, 3))
+    with pytest.raises(errors.ArgumentError, match="in_axes has 1 entries for 2 arguments"):
+        ragged_map(lambda x, y: x + y, in_axes=(0,))(batch(1), batch(1))
+
+
+def test_a_ragged_value_is_a_batch():
+    xs = batch(2, 0, 3)
+    ragged = Ragged.from_list(xs)
+    assert len(ragged) == 3 and ragged.ndim == 3 and ragged.lengths.tolist() == [2, 0, 3]
+    same(ragged, xs)
+    same([ragged[-1]], xs[-1:])
+    same(np.sin(ragged) / 2 - 1, [np.sin(x) / 2 - 1 for x in xs])
+    same(ragged * W, [x * W for x in xs])
+    same(ragged + ragged, [x + x for x in xs])
+    padded = ragged.to_padded(-1.0)
+    assert padded.shape == (3, 3, 4) and (padded[1] == -1).all() and (padded[0, :2] == xs[0]).all()
+    for wrong in (lambda: Ragged(np.ones(3), [1, 1]), lambda: Ragged(np.ones(2), [3, -1]), lambda: np.asarray(ragged)):
+        with pytest.raises(errors.ArgumentError):
+            wrong()
+    with pytest.raises(errors.ArgumentError, match="other lengths"):
+        ragged + Ragged.from_list(batch(1, 1, 3))
+    with pytest.raises(IndexError):
+        ragged[3]
