@@ -20,11 +20,14 @@ import numpy as np
 
 from anyshape.autodiff.rule_tables import add_tangents
 from anyshape.autodiff.structural_zeros import DEEP, Mask, Masked, Part, indicator, masked, merged, nonzero, whole
+from anyshape.graph.ir.builder import Traced
+from anyshape.graph.ir.graph import Node, Value
+from anyshape.graph.ir.op_local import bind_local
 from anyshape.graph.prover.constraints import Verdict, at_least
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import ShapeGuardContext, dilated_size
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, dilated_size
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Size
+from anyshape.graph.sizes.expr import DimExpr, InputAxis, Size
 from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as ga
 from anyshape.ops import indexing as ix
@@ -77,6 +80,69 @@ def _is_at_most(scope: Scope, a: Size, b: Size) -> bool:
     if has_type(a, int) and has_type(b, int):
         return a <= b
     return scope.same(expr.minimum(a, b), a) or scope.proves_at_once(at_least(b, a))
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedWindows:
+    """Windows of these sizes at indices of an array of this shape, with their dimension numbers."""
+
+    scope: Scope
+    shape: Shape
+    indices: Any
+    numbers: ga.Windows
+    sizes: Shape
+
+    def is_filled_by(self, part: Any) -> bool:
+        """Return whether a part reaches all elements of the windows: it was read at the same indices."""
+        if isinstance(part, WindowPart):
+            own, ct = part.at_indices, part.ct
+        elif isinstance(window := part.as_window(self.shape), IndexedWindow):
+            own, ct = window.numbers(len(self.shape)), window.ct
+        else:
+            return False
+        if own is None or isinstance(ct, Part) or own[1] != self.numbers or not isinstance(self.indices, Traced):
+            return False
+        sizes = meta_of(ct).sizes
+        if not isinstance(own[0], Traced) or sizes is None or not all(map(self.scope.same, sizes, self.sizes)):
+            return False
+        maker = {v: node for node in self.indices.builder.nodes for v in node.outputs}
+        return _is_equal(self.scope, own[0].value, self.indices.value, maker)
+
+
+def _is_equal(scope: Scope, a: Value, b: Value, maker: dict[Value, Node]) -> bool:
+    """Return whether two values are computed in the same way. Sizes may be read off other operands."""
+    a, b = _of_number(a, maker), _of_number(b, maker)
+    if a is b:
+        return True
+    first, second = maker.get(a), maker.get(b)
+    if first is None or second is None or first.op is not second.op or a.meta.sizes != b.meta.sizes:
+        return False
+    params = [*zip(_bound(first), _bound(second), strict=False)]
+    if len(params) != len(first.params) or not all(_is_same_param(scope, x, y) for x, y in params):
+        return False
+    return all(_is_equal(scope, x, y, maker) for x, y in zip(first.inputs, second.inputs, strict=True))
+
+
+def _bound(node: Node) -> Sequence[tuple[str, Any]]:
+    """Return the params of a node with the sizes of its operands."""
+
+    def size(leaf: InputAxis) -> Size | None:
+        extent = node.operands[leaf.operand].meta.extents[leaf.axis]
+        return extent.size if isinstance(extent, Exact) else None
+
+    return [(name, bind_local(param, size)) for name, param in node.params]
+
+
+def _is_same_param(scope: Scope, x: tuple[str, Any], y: tuple[str, Any]) -> bool:
+    are_sizes = isinstance(x[1], DimExpr) and isinstance(y[1], DimExpr)
+    return x == y or (x[0] == y[0] and are_sizes and scope.same(x[1], y[1]))
+
+
+def _of_number(value: Value, maker: dict[Value, Node]) -> Value:
+    """Return the number that a number is made from by moves that change nothing."""
+    while not value.meta.rank and (node := maker.get(value)) is not None and node.op is mv.broadcast_in_dim_op:
+        (value,) = node.inputs
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +215,14 @@ class WindowPart(Part):
     - `zeros`: makes an array of zeros.
     - `add`: gives the sum of an array and windows.
     - `gather`: gives the windows of an array.
+    - `at_indices`: the indices, and the dimension numbers.
     """
 
     ct: Any
     zeros: Callable[[], Any]
     add: Callable[[Any, Any], Any]
     gather: Callable[[Any], Any]
+    at_indices: tuple[Any, ga.Windows] | None = None
 
     def image(self, read: Callable[[Any], Any]) -> Any:
         return self.add(self.zeros(), read(self.ct))
@@ -173,12 +241,13 @@ class WindowPart(Part):
 class Rest(Part):
     """Cotangent of an array that a part is assigned to: `clear` writes zeros there. It is None for a sum.
 
-    `window` is where, if that is a slice.
+    `window` is where, if that is a slice; `windows` if that is at indices.
     """
 
     ct: Any
     clear: Callable[[Any], Any] | None = None
     window: Window | None = None
+    windows: IndexedWindows | None = None
 
     def image(self, read: Callable[[Any], Any]) -> Any:
         return read(self.ct) if self.clear is None else self.clear(read(self.ct))
@@ -360,10 +429,22 @@ def _reached_with(terms: Sequence[Part], ct) -> list[Part] | None:
     """Return the terms of a sum with one more, None if they reach every element."""
     if not _has_zeros(ct):
         return None
+    if (hole := _filled_hole((*terms, ct))) is not None:
+        others = [t for t in (*terms, ct) if t is not hole]
+        return [hole.ct, *others] if isinstance(hole.ct, Part) else None
     rest = terms[0] if len(terms) == 1 else None
     if isinstance(rest, Rest) and isinstance(ct, SlicePart) and _fills(ct, rest.window):
         return [rest.ct, ct] if isinstance(rest.ct, Part) else None
     return [*terms, ct]
+
+
+def _filled_hole(terms: Sequence[Any]) -> Rest | None:
+    """Return a term whose zeros at an index others fill, None if there is none."""
+    for term in terms:
+        hole = term.windows if isinstance(term, Rest) else None
+        if hole is not None and any(hole.is_filled_by(t) for t in terms if t is not term):
+            return term
+    return None
 
 
 def _fills(part: SlicePart, window: Window | None) -> bool:
@@ -426,7 +507,7 @@ class IndexedWindow(Part):
         sizes = sizes_of(context_of("window", x), self._type())
         if scalar is not None:
             return mv.broadcast_in_dim(scalar, sizes, ())
-        first, windows = self._numbers(meta_of(x).rank)
+        first, windows = self.numbers(meta_of(x).rank)
         own = iter(sizes)
         shape = [next(own) if a in self.starts else 1 for a in range(meta_of(x).rank)]
         return ga.gather_windows(x, first, windows, shape)
@@ -438,10 +519,10 @@ class IndexedWindow(Part):
         return self
 
     def _added(self, total, window):
-        first, windows = self._numbers(meta_of(total).rank)
+        first, windows = self.numbers(meta_of(total).rank)
         return ga.scatter_windows("add", total, first, window, windows)
 
-    def _numbers(self, rank: int) -> tuple[Any, ga.Windows]:
+    def numbers(self, rank: int) -> tuple[Any, ga.Windows]:
         """Return the index vector of the window in an array of this rank, and its dimension numbers."""
         axes = [a for a in range(rank) if self.starts.get(a, -1) != 0]
         at = [self.positions[a]() if a in self.positions else _number(self.starts[a]) for a in axes]

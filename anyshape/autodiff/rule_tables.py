@@ -30,9 +30,21 @@ from anyshape.ops.core.apply import apply
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import add
 from anyshape.ops.movement import broadcast_in_dim, reshape
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 
 Rule: TypeAlias = Callable[..., Any]
+
+
+class Write(NamedTuple):
+    """Rules of an op that writes its operand at position `part` to its first operand.
+
+    - `read(ctx, x, *inputs, **params)` gives what another array x has there.
+    - `set(ctx, x, new, *inputs, **params)` gives x with new elements there. It does not read the part.
+    """
+
+    part: int
+    read: Rule
+    set: Rule
 
 
 class ZeroFlow(enum.Enum):
@@ -67,6 +79,7 @@ ZERO_FLOWS: OpTable[tuple[ZeroFlow, ZeroFlow]] = OpTable("zero flow", "autodiff/
 LINES_OF: dict[Op, Rule] = {}
 FIRST_ALONE: set[Op] = set()  # whose JVP has zeros by construction if no operand but the first has a tangent
 ELEMENTWISE = {"elementwise", "special", "special_ufuncs"}  # families whose ops act on each element
+WRITES: dict[Op, Write] = {}
 BATCHERS: OpTable[Rule] = OpTable("batching", "autodiff/rules")
 ZERO: set[Op] = set()
 # How a shift of an operand changes the result, by a rule of `autodiff/shift_invariance.py`; None: that is not known.

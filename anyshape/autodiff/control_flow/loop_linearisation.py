@@ -29,6 +29,7 @@ from anyshape.autodiff.control_flow.loop_transposition import (
     transposed_body,
     with_known_ahead,
 )
+from anyshape.autodiff.control_flow.undone_writes import Planner, Undo, drop_unread_loops, undo
 from anyshape.autodiff.jvp import Pushed, are_inside, push_parts
 from anyshape.autodiff.linearize_transpose import LinearMap, linearise
 from anyshape.autodiff.replay import inline
@@ -48,7 +49,7 @@ from anyshape.autodiff.structural_zeros import (
 )
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph.ir.builder import Builder, activate
+from anyshape.graph.ir.builder import Builder, Traced, activate, active
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, draws, happens_once, raises, walk, without_effects
 from anyshape.graph.ir.op_local import close
 from anyshape.graph.prover.constraints import Condition, at_least
@@ -63,7 +64,7 @@ from anyshape.ops.core.apply import localise, meta_of, sizes_of
 from anyshape.ops.core.flop_counts import Shape, elements
 from anyshape.ops.creation import full, full_op, size_value
 from anyshape.ops.elementwise import select
-from anyshape.ops.movement import broadcast_in_dim, reshape
+from anyshape.ops.movement import broadcast_in_dim, broadcast_in_dim_op, reshape
 from anyshape.ops.subgraph_call import size_carrier
 from anyshape.support.lazy_dataclass import dataclass, replace
 
@@ -77,6 +78,8 @@ class LinearisedBody:
     - `map`: of each kind its inputs are the tangents of `active` ones, the known ones that are `read`, and what is
       saved. Its outputs are the tangents of `live` outputs.
     - `stacked`: the number of saved stacks. Stacks of lengths follow them: `added` stacks in all.
+    - `remade`: the body of a loop in the other direction, which makes the other stacks and pieces that the map reads.
+      Its carries are the last ones of `undone`. Lengths of its `remade_pieces` follow its stacks.
     - `lengths`: the positions of lengths among these: of each saved piece, then of each joined output that has none.
     - `again`: with checkpoint slots, the body that gives what is read of a trip, and nothing is saved.
     """
@@ -90,6 +93,9 @@ class LinearisedBody:
     added: int
     lengths: tuple[int, ...]
     again: Graph | None = None
+    remade: Graph | None = None
+    undone: tuple[int, ...] = ()
+    remade_pieces: int = 0
 
 
 def linearised_body(loop: Loop, active: Inputs) -> LinearisedBody:
@@ -130,7 +136,7 @@ class _Tape:
         exact sizes, as this cannot be saved. The same holds where examples of a batch would save different sizes.
         """
         loop, sources = self.loop, self.sources
-        saved = [v for v in dict.fromkeys(residuals) if v not in sources.again]
+        saved = [v for v in dict.fromkeys(map(sources.unstretched, residuals)) if v not in sources.again]
         self.remade = sources.made_again(residuals)
         read = sources.positions_of(self.remade)
         unsaved = any(x.meta.sizes is None for x in self.map.residuals)
@@ -139,8 +145,19 @@ class _Tape:
             self._refuse_draws()
             read = self._read_again(residuals, whole=unsaved)
             saved = [v for i, v in enumerate(self.inputs[: loop.layout.carries]) if i in read]
-        self._sort(saved)
+        self._sort(self._without_reads(saved))
         self.read = Inputs.of(loop.layout, [i in read and i >= loop.layout.carries for i in range(len(self.inputs))])
+
+    def _without_reads(self, saved: Sequence[Value]) -> Sequence[Value]:
+        """Return what is to be saved where writes to carries are undone, if that is less."""
+        self.undo: Undo | None = None
+        if self.recomputes or self.loop.test is not None or not saved:
+            return saved
+        carries = [i for i, v in enumerate(self.inputs[: self.loop.layout.carries]) if self.loop.is_constant(v.meta)]
+        lasts = {i: self.outputs.carries[i].value for i in carries if isinstance(self.outputs.carries[i], Traced)}
+        firsts = {i: self.inputs[i] for i in lasts if self.inputs[i].meta.rank}
+        self.undo = Planner(self.builder, firsts, lasts, self.sources.again).plan(saved)
+        return saved if self.undo is None else self.undo.saved
 
     def _refuse_draws(self) -> None:
         """Raise UnsupportedFunctionError for trips that draw: to compute them again would draw other numbers."""
@@ -157,6 +174,9 @@ class _Tape:
         """Tell the saved values that have the same sizes in all trips from others."""
         self.stacked = [v for v in saved if self.loop.is_constant(v.meta)]
         self.pieces = [v for v in saved if v not in self.stacked]
+        remade = [] if self.undo is None else self.undo.remade
+        self.remade_stacks = [v for v in remade if self.loop.is_constant(v.meta)]
+        self.remade_pieces = [v for v in remade if v not in self.remade_stacks]
         self.changing = self._changing_variables()
 
     def _read_again(self, residuals: Sequence[Value], whole: bool) -> set[int]:
@@ -169,11 +189,17 @@ class _Tape:
         return self.sources.ancestors_of(residuals)
 
     def _changing_variables(self) -> list[DimVar]:
-        """Return the variables of the linear map that differ between trips."""
+        """Return the variables of the linear map that differ between trips, and that no vector among pieces gives."""
         residuals = [] if self.recomputes else [*[x.value for x in self.map.residuals], *self._measured_again()]
         metas = [v.meta for v in (*self.inputs[: self.loop.layout.carries], *self.pieces, *residuals)]
         named = [v for meta in metas for size in _sizes(meta) for v in expr.variables(size)]
-        return [v for v in dict.fromkeys(named) if v not in self.loop.constant]
+        own = self._sizes_of_pieces()
+        return [v for v in dict.fromkeys(named) if v not in self.loop.constant and v not in own]
+
+    def _sizes_of_pieces(self) -> set[DimVar]:
+        """Return the variables that vectors among pieces give: saved ones, and results of loops that are made again."""
+        made = [v for v in self.remade_pieces if v in [y for y, _ in self.builder.runtime.values()]]
+        return {v for piece in (*self.pieces, *made) for v in _own_size(piece)}
 
     def _measured_again(self) -> list[Value]:
         """Return the operands of what the linear map makes again, which may read the sizes of any."""
@@ -194,7 +220,7 @@ class _Tape:
 
     def bodies(self) -> LinearisedBody:
         """Return the bodies, and how they read each other."""
-        linear = self._sized_linear()
+        linear, remade = self._sized_maps()
         values = self._values()
         lengths = tuple([self.lengths.index(size) for size in self.measured])
         added = len(values.outputs) - len(self.outputs.flat()) - len(self.changing) - len(self.pieces)
@@ -202,20 +228,26 @@ class _Tape:
         if again is not None:
             values, added = self._without_saved(values), int(self.loop.test is not None)
         return LinearisedBody(
-            values, linear, self.active, self.read, self.live, len(self.stacked), added, lengths, again
-        )
+            values, linear, self.active, self.read, self.live, len(self.stacked), added, lengths, again,
+            remade, () if self.undo is None else tuple(self.undo.carries), len(self.remade_pieces),
+        )  # fmt: skip
 
-    def _sized_linear(self) -> Graph:
-        """Return the body of the linear map. What it states of sizes may need more sizes of each trip."""
-        linear = self._linear()
-        while self.loop.varying and (unknown := self._unknown_variables(linear)):
-            self.changing += unknown
+    def _sized_maps(self) -> tuple[Graph, Graph | None]:
+        """Return the body of the linear map, and what undoes writes for it.
+
+        What they state of sizes may need more sizes of each trip.
+        """
+        while True:
+            linear, remade = self._linear(), None if self.undo is None else self._remade(self.undo)
+            unknown = self._unknown_variables(linear) if self.loop.varying else []
+            unknown += [] if remade is None else self._unknown_variables(remade)
+            if not unknown:
+                return linear, remade
+            self.changing += dict.fromkeys(unknown)
             self._measure()
-            linear = self._linear()
-        return linear
 
     def _unknown_variables(self, linear: Graph) -> list[DimVar]:
-        """Return the variables of a body of the linear map that no input gives, and that differ between trips."""
+        """Return the variables of a body that no input gives, and that differ between trips."""
         return [v for v in close([linear]).carried if v not in self.loop.constant]
 
     def _saved(self, values: Graph) -> tuple[int, int]:
@@ -268,6 +300,7 @@ class _Tape:
             if self.loop.test is not None and (has_none or not isinstance(self.loop.checkpoint, str)):
                 stacks.append(full((), True, bool))
             ends = replace(outputs, stacked=[*outputs.stacked, *stacks], joined=[*outputs.joined, *joined])
+            drop_unread_loops(builder, [x.value for x in ends.flat() if isinstance(x, Traced)])
             return builder.finish(ends.flat(), self.loop.body.name)
 
     def _linear(self) -> Graph:
@@ -275,10 +308,8 @@ class _Tape:
         loop = self.loop
         tangents, known = loop.metas.chosen(self.active), loop.metas.chosen(self.read)
         mask = [tensor(BOOL, ())] if loop.test is not None else []
-        known.elements = [*known.elements, *[v.meta for v in self.stacked], *mask]
-        carriers = [tensor(BOOL, [expr.from_atom(v)]) for v in self.changing]
-        pieces = [tensor(v.meta.dtype, [expr.from_atom(DimVar("elements"))]) for v in self.pieces]
-        known.pieces = [*known.pieces, *carriers, *pieces]
+        known.elements = [*known.elements, *[v.meta for v in (*self.stacked, *self.remade_stacks)], *mask]
+        known.pieces = [*known.pieces, *self._types_of_pieces((*self.pieces, *self.remade_pieces))]
         count, total = len(tangents.flat()), len(tangents.flat()) + len(known.flat())
         metas, stated = [*tangents.flat(), *known.flat()], self._stated()
         with derived(loop.body, metas, loop.handle, linear=count, known=stated) as (builder, xs):
@@ -288,10 +319,39 @@ class _Tape:
         order = Inputs.of(tangents.layout(), range(count))
         return reordered(graph, order.joined(Inputs.of(known.layout(), range(count, total))).flat())
 
+    def _types_of_pieces(self, pieces: Sequence[Value]) -> list[TensorMeta]:
+        """Return the types of the pieces that carry sizes, and of what is saved as pieces."""
+        carriers = [tensor(BOOL, [expr.from_atom(v)]) for v in self.changing]
+        types = [v.meta if _own_size(v) else tensor(v.meta.dtype, [expr.from_atom(DimVar("elements"))]) for v in pieces]
+        return [*carriers, *types]
+
+    def _remade(self, plan: Undo) -> Graph:
+        """Return the body that undoes the writes of a trip, and gives what it makes again on the way."""
+        loop = self.loop
+        metas = Inputs(
+            [loop.metas.carries[i] for i in plan.carries],
+            [*loop.metas.elements, *[v.meta for v in self.stacked]],
+            [*loop.metas.pieces, *self._types_of_pieces(self.pieces)],
+            loop.metas.captured,
+        )
+        count = len(metas.flat())
+        with derived(loop.body, metas.flat(), loop.handle, known=self._stated()) as (builder, xs):
+            operands = Inputs.of(metas.layout(), xs[:count])
+            values = self._values_in(
+                operands, replace(loop.metas.map(lambda _: True), carries=[False] * loop.layout.carries)
+            )
+            values |= {last: x for (_, last, _), x in zip(plan.carries.values(), operands.carries, strict=True)}
+            make = _Remade(self.sources, builder, values).value
+            carries = undo(builder, plan, values, make)
+            stacks, pieces = [*map(make, self.remade_stacks)], [*map(make, self.remade_pieces)]
+            lengths = [elements(sizes_of(loop.ctx, x)) for x in pieces]
+            joined = [reshape(x, [n]) for x, n in zip(pieces, lengths, strict=True)]
+            return builder.finish([*carries, *stacks, *map(size_value, lengths), *joined], loop.body.name)
+
     def _stated(self) -> list[Condition]:
         """Return what the body of the values has found of the run-time sizes that a trip saves."""
         named = {s.variable for s in self.loop.body.dims}
-        sized = named.union(self.changing)
+        sized = named.union(self.changing, self._sizes_of_pieces())
         conditions = [(c, {*c.claim.variables()}) for c in self.builder.scope.conditions]
         return [
             replace(c, kind="constraint")
@@ -313,22 +373,22 @@ class _Tape:
 
     def _slopes(self, builder: Builder, tangents: Sequence[Any], operands: Inputs) -> list[Any]:
         """Return the tangents of the live outputs in the graph of the linear map."""
-        outputs, linear, residuals = self._at_values(builder, self._values_in(operands))
+        outputs, linear, residuals = self._at_values(builder, self._values_in(operands, self.read))
         results = inline(builder, linear.graph, [*tangents, *residuals])
         slopes = [None if i is None else results[i] for i in linear.live]
         ctx = ShapeGuardContext(builder.scope, self.loop.body.name, rule="jvp")
         filled = [or_zeros(ctx, y, t) if f else None for y, t, f in zip(outputs, slopes, self.live.flat(), strict=True)]
         return [t for t in self.loop.as_written(filled, self.loop.body.outputs) if t is not None]
 
-    def _values_in(self, operands: Inputs) -> dict[Value, Any]:
-        """Return the values that the linear map reads as they are: inputs of the body, and what is saved."""
-        read = Inputs.of(self.loop.layout, self.inputs).chosen(self.read)
+    def _values_in(self, operands: Inputs, flags: Inputs) -> dict[Value, Any]:
+        """Return the values that are read as they are: flagged inputs of the body, and what is saved or made before."""
+        read = Inputs.of(self.loop.layout, self.inputs).chosen(flags)
         elements, pieces = len(read.elements), len(read.pieces)
-        own = replace(operands, elements=operands.elements[:elements], pieces=operands.pieces[:pieces])
+        own = replace(operands, carries=[], elements=operands.elements[:elements], pieces=operands.pieces[:pieces])
         values = dict(zip(read.flat(), own.flat(), strict=True))
-        values |= zip(self.stacked, operands.elements[elements:], strict=False)
-        raveled = operands.pieces[pieces + len(self.changing) :]
-        return values | {v: _unraveled(x, _sizes(v.meta)) for v, x in zip(self.pieces, raveled, strict=True)}
+        values |= zip((*self.stacked, *self.remade_stacks), operands.elements[elements:], strict=False)
+        raveled = zip((*self.pieces, *self.remade_pieces), operands.pieces[pieces + len(self.changing) :], strict=False)
+        return values | {v: _unraveled(x, _sizes(v.meta)) for v, x in raveled}
 
     def _at_values(self, builder: Builder, values: dict[Value, Any]) -> tuple[Sequence[Any], LinearMap, Sequence[Any]]:
         """Return the outputs of the body, its linear map, and the residuals of this in the graph of the linear map."""
@@ -346,6 +406,11 @@ def _sizes(meta: TensorMeta) -> Shape:
     """Return the exact sizes of what is saved."""
     assert meta.sizes is not None  # values without are not saved, and results of trips have them
     return meta.sizes
+
+
+def _own_size(value: Value) -> list[DimVar]:
+    """Return the variable that is the size of a vector, if it is one."""
+    return [v for v, _ in value.meta.variable_axes()] if value.meta.rank == 1 else []
 
 
 def _unraveled(x, shape: Shape):
@@ -383,6 +448,13 @@ class _Sources:
         for node in builder.nodes:
             if _gives_the_same(node) and self.again.issuperset(node.inputs):
                 self.again.update([v for v in node.outputs if v.meta.sizes is not None])
+
+    def unstretched(self, value: Value) -> Value:
+        """Return what a value repeats along axes, from which the linear map makes it again."""
+        while value not in self.again and value in self.maker and self.maker[value].op is broadcast_in_dim_op:
+            self.again.add(value)
+            (value,) = self.maker[value].inputs
+        return value
 
     def made_again(self, values: Sequence[Value]) -> set[Value]:
         """Return which of these values, and of those that they are made from, the linear map reads or makes again."""
@@ -493,27 +565,58 @@ def _linear_scan(
 ) -> Sequence[Any]:
     """Return the tangents of the live outputs: a scan of what the trips have saved."""
     known = loop.inputs.chosen(parts.read)
+    measured = [tape.stacked[parts.stacked + i] for i in parts.lengths if parts.again is None]
     if parts.again is not None:
         rerun = of_linearised(loop, parts.again, parts.stacked, mask, slots)
         saved, joined = rerun.made()
     else:
         rerun, saved, joined = None, tape.stacked[: parts.stacked], tape.joined
+        if parts.remade is not None:
+            made, pieces, own = _made_again(loop, parts, values, [*saved], joined, measured)
+            saved, joined = [*saved, *made], [*joined, *pieces]
+            measured[len(tape.joined) : len(tape.joined)] = own
     known.elements = [*known.elements, *saved, *([] if mask is None else [mask])]
     known.pieces = [*known.pieces, *joined]
     inputs = _instantiated(loop, tangents, parts.active).joined(known)
     ends: Any = [loop.exact_sizes(y) for y in flagged(values.carries, parts.live.carries)]
     if rerun is not None:
         return rerun.scan(loop, parts.map, inputs, loop.reverse, ends)
-    measured = [tape.stacked[parts.stacked + i] for i in parts.lengths]
     lengths = [
         *flagged(loop.lengths, parts.active.pieces),
         *flagged(loop.lengths, parts.read.pieces),
-        *measured[: len(tape.joined)],
-        *flagged([*loop.joined_lengths, *measured[len(tape.joined) :]], parts.live.joined),
+        *measured[: len(joined)],
+        *flagged([*loop.joined_lengths, *measured[len(joined) :]], parts.live.joined),
     ]
     length = loop.length if mask is None else sizes_of(loop.ctx, mask)[0]
     assert length is not None  # a scan has one
     return loop.scan(parts.map, inputs, lengths, sum(parts.live.joined), length, loop.reverse, ends)
+
+
+def _made_again(
+    loop: Loop,
+    parts: LinearisedBody,
+    values: Outputs,
+    saved: Sequence[Any],
+    joined: Sequence[Any],
+    lengths: Sequence[Any],
+) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    """Return what a loop in the other direction makes again: stacks, joined pieces, and the lengths of these."""
+    assert parts.remade is not None and loop.length is not None
+    builder, count = active(), parts.remade_pieces
+    assert isinstance(builder, Builder)  # rules run inside of a trace
+    lasts = [values.carries[i] for i in parts.undone]
+    known = replace(loop.inputs, carries=lasts)
+    known = known.joined(Inputs([], saved, joined, []))
+    ends: Any = [loop.exact_sizes(x) for x in lasts]
+    own = [*loop.lengths, *lengths[: len(joined)]]
+    results = Outputs.of(
+        len(lasts), count, loop.scan(parts.remade, known, own, count, loop.length, not loop.reverse, ends)
+    )
+    for i, last, first in zip(parts.undone, lasts, results.carries, strict=True):
+        if isinstance(loop.inputs.carries[i], Traced):
+            builder.undone[last.value] = builder.adopt(loop.inputs.carries[i]), first.value
+    at = len(results.stacked) - count
+    return results.stacked[:at], [*map(name_sizes, results.joined)], results.stacked[at:]
 
 
 def transpose_loop(loop: Loop, cts: Sequence[Any]) -> list[Any]:

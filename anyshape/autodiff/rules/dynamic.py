@@ -43,6 +43,11 @@ def _update_transpose(ctx, ct, x, update, *starts):
 
 tables.JVPS[dy.dynamic_update_slice_op] = _update_jvp
 tables.TRANSPOSES[dy.dynamic_update_slice_op] = _update_transpose
+tables.WRITES[dy.dynamic_update_slice_op] = tables.Write(
+    1,
+    lambda ctx, x, array, part, *starts: dy.slice_at(x, starts, ctx.shape(part)),
+    lambda ctx, x, new, array, part, *starts: dy.update_at(x, new, starts),
+)
 
 # -- zeros by construction
 

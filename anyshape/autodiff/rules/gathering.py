@@ -18,7 +18,7 @@ Batching of ops on segments: one more axis after the first, or more segments whe
 """
 
 from anyshape.autodiff import rule_tables as tables
-from anyshape.autodiff.cotangents import Rest, WindowPart
+from anyshape.autodiff.cotangents import IndexedWindows, Rest, WindowPart
 from anyshape.autodiff.rule_tables import add_tangents, in_argmax_set, no_shift, sharers, stretch_all, zeros, zeros_like
 from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes.expr import add, mul
@@ -47,7 +47,7 @@ def _gather(op):
         add = lambda total, part: ga.scatter_windows("add", total, indices, part, windows, _DROPPED.get(mode, mode))
         sizes = ctx.bind(slice_sizes, field="slice_sizes")
         gather = lambda x: ga.gather_windows(x, indices, windows, sizes, mode, 0)
-        return WindowPart(ct, lambda: zeros_like(ctx, operand), add, gather), None
+        return WindowPart(ct, lambda: zeros_like(ctx, operand), add, gather, (indices, windows)), None
 
     tables.JVPS[op], tables.TRANSPOSES[op] = jvp, transpose
 
@@ -94,7 +94,9 @@ def _set_transpose(ctx, ct, operand, indices, updates, **params):
     to_operand = to_updates = None
     if isinstance(operand, tables.Linear):
         clear = lambda total: apply(ga.scatter_set_op, total, indices, zeros_like(ctx, updates), **params)
-        to_operand = Rest(ct, clear)
+        windows = ga.windows_of(dict(params), ga.SCATTER)
+        cleared = IndexedWindows(ctx.scope, ctx.shape(operand), indices, windows, ctx.shape(updates))
+        to_operand = Rest(ct, clear, windows=cleared)
     if isinstance(updates, tables.Linear):
         to_updates = _read(ctx, ct, operand, indices, updates, params)
         if not params["unique_indices"]:
@@ -111,6 +113,17 @@ def _is_written(ctx, operand, indices, updates, params):
     return ew.eq(_read(ctx, written, operand, indices, updates, params, -1), numbers)
 
 
+def _put_back(ctx, x, new, operand, indices, updates, *, mode, unique_indices, **numbers):
+    windows = ga.windows_of(numbers, ga.SCATTER)
+    return ga.scatter_windows("set", x, indices, new, windows, mode, unique_indices)
+
+
+def _read_back(ctx, x, operand, indices, updates, **params):
+    return _read(ctx, x, operand, indices, updates, params)
+
+
+_WRITE = tables.Write(2, _read_back, _put_back)
+tables.WRITES |= dict.fromkeys((ga.scatter_set_op, ga.scatter_add_op), _WRITE)
 tables.JVPS[ga.scatter_add_op], tables.TRANSPOSES[ga.scatter_add_op] = _add_jvp, _add_transpose
 tables.JVPS[ga.scatter_set_op], tables.TRANSPOSES[ga.scatter_set_op] = _set_jvp, _set_transpose
 

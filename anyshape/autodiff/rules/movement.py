@@ -99,6 +99,18 @@ def _slice_add_transpose(ctx, ct, x, part, *, starts, steps, sources=()):
 
 tables.JVPS[mv.slice_add_op] = _slice_add_jvp
 tables.TRANSPOSES[mv.slice_add_op] = _slice_add_transpose
+
+
+def _slice_read(ctx, x, array, part, *, starts, steps, sources=()):
+    starts, steps = ctx.bind(starts, field="starts"), ctx.bind(steps, field="steps")
+    return mv.strided(x, starts, ctx.shape(part), steps)
+
+
+def _slice_set(ctx, x, new, array, part, *, starts, steps, sources=()):
+    return mv.slice_update(x, new, ctx.bind(starts, field="starts"), ctx.bind(steps, field="steps"))
+
+
+tables.WRITES |= dict.fromkeys((mv.slice_update_op, mv.slice_add_op), tables.Write(1, _slice_read, _slice_set))
 linear(mv.rev_op, lambda ctx, ct, x, *, axes: mv.rev(ct, axes))
 
 

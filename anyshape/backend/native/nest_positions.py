@@ -99,13 +99,16 @@ def _put_add(site: Site, updates: Array, *indices: Array) -> Array:
     for index in indices:
         lines.settle(index)
 
+    def positions(own: Sequence[str]) -> dict[int, str]:
+        columns = zip(indices, axes, strict=True)
+        return {a: _position(lines, scalar(x.dtype, x.at(own)), sizes[a]) for x, a in columns}
+
     def adds(at: At) -> None:
+        fixed = None if rank else positions(())
+
         def body(i: list[str]) -> list[str]:
             own, rest = i[at_axis : at_axis + rank], iter([*i[:at_axis], *i[at_axis + rank :]])
-            begins = [
-                _position(lines, scalar(x.dtype, x.at(own)), sizes[a]) for x, a in zip(indices, axes, strict=True)
-            ]
-            position = dict(zip(axes, begins, strict=True))
+            position = positions(own) if fixed is None else fixed
             return [f"{at([position[a] if a in position else next(rest) for a in range(total)])} += {updates.at(i)};"]
 
         lines.over(updates.dims, body)

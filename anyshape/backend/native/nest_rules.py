@@ -28,6 +28,7 @@ from anyshape.backend.native.nest_values import (
     derived,
     flat,
     kind_of,
+    nothing,
     scalar,
     stretched,
 )
@@ -201,13 +202,13 @@ def _iota(site: Site) -> Array:
 
 def _full(site: Site) -> Array:
     literal, dims = c_literal(site.params["value"], site.dtype), site.sizes("shape")
-    return Array(site.dtype, dims, lambda _: literal, adds=(lambda at: None) if dims and _is_zero(site) else None)
+    return Array(site.dtype, dims, lambda _: literal, adds=nothing if dims and _is_zero(site) else None)
 
 
 def _is_zero(site: Site) -> bool:
     """Return whether adding the value of a step changes nothing: -0.0 differs from the 0 that sums begin with."""
     value = site.params["value"]
-    return site.dtype.kind in "fiu" and value == 0 and not np.signbit(value)
+    return site.dtype.kind in "fiub" and value == 0 and not np.signbit(value)
 
 
 # -- movement ----------------------------------------------------------------------------------------------------

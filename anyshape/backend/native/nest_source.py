@@ -35,6 +35,7 @@ from anyshape.backend.native.nest_values import (
     again,
     derived,
     kind_of,
+    nothing,
     product,
     scalar,
     unowned,
@@ -154,10 +155,10 @@ class _Nest:
         lines = self.lines
         if len(end.dims) > MOST_AXES:
             raise NotExpressible(f"results of more than {MOST_AXES} axes, whose sizes a run decides")
-        assert end.buffer is not None
-        if end.buffer in lines.rows:
-            rows = lines.rows[end.buffer]
+        if (key := end.buffer or end) in lines.rows:
+            rows = lines.rows[key]
         else:
+            assert end.buffer is not None
             rows = lines.grown()
             size = f"{product(end.dims)} * (int64_t)sizeof({end.kind})"
             lines.add(f"if (!as_grow(&{rows}, 0, {size})) AS_FAIL", f"memcpy({rows}.data, {end.buffer.name}, {size});")
@@ -481,6 +482,7 @@ class _Loop:
         self.locals: dict[Any, str] = {}  # of sizes of carries that trips change
         self.owned -= self.changing
         self.sizes = Sizes(self._variable)
+        self.zeros = set[str]()  # rows of zeros, whose number the run decides
 
     def _variable(self, leaf: Any) -> str:
         """Return the text of a size that is the same in all trips."""
@@ -623,6 +625,10 @@ class _Loop:
             lines.filled(Array(y.dtype, y.dims, lambda i: column.at([self.trip, *i])), y)
             return
         rows = y.dims[0] if self._is_joined(k) else "1"
+        if y.is_zero:  # which needs no memory
+            self.zeros.add(column)
+            lines.add(f"{column}.count += {rows};")
+            return
         local = lines.name("p")
         grow = "as_grow_down" if self.reverse else "as_grow"
         lines.add(f"{y.kind} *{local} = {grow}(&{column}, {rows}, {product(y.dims)} * (int64_t)sizeof({y.kind}));")
@@ -735,6 +741,10 @@ class _Loop:
         lines.add(f"const int64_t {count} = {column}.count;")
         dims = [count]
         dims += [lines.size(self.sizes.text(e.size)) for e in rest if isinstance(e, Exact)]
+        if column in self.zeros:
+            zeros = Array(meta.dtype, tuple(dims), lambda _: "0", adds=nothing)
+            lines.rows[zeros] = column
+            return zeros
         buffer = Buffer(f"(({kind_of(meta.dtype)} *){column}.data)", False)
         lines.rows[buffer] = column
         return whole(meta.dtype, tuple(dims), buffer)

@@ -65,6 +65,11 @@ class Array:
         """True for a sum of a few parts, whose elements have no text of their own."""
         return self.at is _unsettled
 
+    @property
+    def is_zero(self) -> bool:
+        """True for zeros that need no memory."""
+        return self.adds is nothing
+
     def reads(self) -> set[Buffer]:
         """Return the buffers that its elements are read from."""
         buffers: set[Buffer] = set()
@@ -77,6 +82,10 @@ class Array:
             left += [y for y in x.parts if id(y) not in seen]
             seen.update(map(id, x.parts))
         return buffers
+
+
+def nothing(at: At) -> None:
+    """Add zeros."""
 
 
 def kind_of(dtype: np.dtype) -> str:
@@ -93,7 +102,8 @@ class Lines:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.top: list[str] = []  # declarations at the beginning of the function
-        self.rows: dict[Buffer, str] = {}  # locals of rows whose number a run decides, which have memory of their own
+        # locals of rows whose number a run decides, which have memory of their own, or none where all are zeros
+        self.rows: dict[Buffer | Array, str] = {}
         self.freed: list[str] = []  # locals of all memory that is freed at the end of the function
         self.numbers = itertools.count()
         self.known: dict[str, str] = {}  # locals of sizes in this block, by their texts

@@ -215,9 +215,9 @@ class _Memory:
 
 
 def _taken(result: Any, meta: TensorMeta) -> np.ndarray:
-    """Return a result as an array, which has its memory from then on."""
+    """Return a result as an array, which has its memory from then on; without memory, its elements are 0."""
     shape = tuple(result.dims[: meta.rank])
     if not result.data or not math.prod(shape):
         _LIBC.free(result.data)
-        return np.empty(shape, meta.dtype)
+        return np.zeros(shape, meta.dtype)
     return np.asarray(_Memory(result.data, shape, meta.dtype))

@@ -153,6 +153,8 @@ class Builder:
         self.values: dict[int, Size] = dict(values or {})  # sizes that scalar integer inputs give by value, by position
         self.hidden: list[DimVar] = []
         self.runtime: dict[DimVar, tuple[ir.Value, int]] = {}  # run-time sizes: an axis of a value
+        # last carries of loops, each with the first one, and with what a loop in the other direction gives for that
+        self.undone: dict[ir.Value, tuple[ir.Value, ir.Value]] = {}
         self.emitted: dict[Any, tuple[ir.Value, ...]] = {}  # outputs by computation: a repeated op reuses them
         self.localised: dict[Any, tuple[Any, tuple[Traced, ...]]] = {}  # op-local sizes with their sources, by size
         self.where: SourceLine | None = None

@@ -33,6 +33,7 @@ from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.passes.collapse_views import collapse_views, fold_into_contractions, to_pairs
 from anyshape.backend.compiler.passes.fusion.collapse_loop_axes import fold_pads_into_sums
 from anyshape.backend.compiler.passes.identities import simplify
+from anyshape.backend.compiler.passes.merge_loops import merge_loops
 from anyshape.backend.compiler.passes.share_exponentials import (
     hoist_shape_only,
     prune_branches,
@@ -123,7 +124,7 @@ def prepare_to_run(graph: Graph) -> Graph:
     shared = share_exponentials(pairs if pairs is graph else optimize(pairs))
     _dump(graph.name, "share_exponentials", shared, pairs)
     whole = _without(shared, (cb.enter_checkpoint_op, cb.leave_checkpoint_op))
-    final = without_masks(whole)
+    final = merge_loops(without_masks(whole))
     if final is not whole:
         final = optimize(final)
     final = _without_nodes(final, _of_proved_sizes(final))
