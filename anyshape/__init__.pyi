@@ -29,6 +29,7 @@ from anyshape.tracing.named_dims import SymbolicScope as SymbolicScope
 from anyshape.tracing.named_dims import SymbolicShape as SymbolicShape
 from anyshape.tracing.view import View as View
 from anyshape.transforms.arguments.dynamic_shapes import Axis
+from anyshape.transforms.ragged.values import Ragged as Ragged
 
 __all__ = [
     "AUTO",
@@ -36,6 +37,7 @@ __all__ = [
     "STATIC",
     "AnyshapeError",
     "Dim",
+    "Ragged",
     "ShapeDtypeStruct",
     "SymbolicScope",
     "SymbolicShape",
@@ -77,6 +79,7 @@ __all__ = [
     "ops",
     "profile",
     "pure_callback",
+    "ragged_map",
     "ravel_pytree",
     "reduce_window",
     "register_pytree_node",
@@ -418,6 +421,7 @@ def linearize(
     function: Callable[[*_Ts], _R], *primals: *_Ts, has_aux: Literal[False] = False
 ) -> tuple[_R, Callable[[*_Ts], _R]]: ...
 def linear_transpose(function: Callable[..., _R], *primals: Any) -> Callable[[_R], tuple[Any, ...]]: ...
+def ragged_map(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., Any]: ...
 def vmap(
     function: Callable[_P, _R],
     in_axes: Any = 0,

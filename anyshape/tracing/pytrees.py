@@ -212,7 +212,8 @@ class Layout(tuple[Any, ...]):
 def flatten_fields(x: Any) -> tuple[list[Any], Layout, tuple[str, ...]]:
     """Return the parts of an instance with declared fields, what is left without them, and their names."""
     names = _part_names(x)
-    static = _declared_fields(x.__class__) or {}
+    kind: Any = type(x)
+    static = _declared_fields(kind) or {}
     parts = [Setting(getattr(x, n)) if static.get(n) else wrapped(getattr(x, n)) for n in names]
     return parts, Layout((type(x), names)), names
 

@@ -67,7 +67,10 @@ def warning_of_reads(name: str) -> Iterator[None]:
 
 
 # modules that call NumPy's functions in place of code that is read
-_MEANINGS = {"anyshape.tracing.source.meanings", "anyshape.transforms.control_flow.kept_lists"}
+_MEANINGS = {
+    "anyshape.tracing.source.meanings", "anyshape.transforms.control_flow.kept_lists",
+    "anyshape.transforms.control_flow.list_functions", "anyshape.transforms.control_flow.kept",
+}  # fmt: skip
 
 
 def _kind(function: Any) -> str:

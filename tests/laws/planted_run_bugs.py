@@ -521,7 +521,7 @@ RUN_BUGS = (
     # -- exceptions of users
     Bug(
         "exceptions that the function handles end the program",
-        "anyshape/tracing/raised.py",
+        "anyshape/graph/prover/user_stack.py",
         "if is_tracer(frame) and is_found:",
         "if False:",
         (RAISED, "-k", "left_to_python and caught_around"),

@@ -24,6 +24,11 @@ def positive(x, promise):
     return pure_callback(choose, ShapeDtypeStruct(promise, x.dtype), stop_gradient(x))
 
 
+def at_most_as_many(x):
+    """Return the positive elements through a callback whose result is bounded by the size of x."""
+    return pure_callback(choose, ShapeDtypeStruct(f"<={x.shape[0]}", x.dtype), stop_gradient(x))
+
+
 def places(x):
     """Return positions of positive elements through a callback; integers have no tangent."""
     return pure_callback(find, ShapeDtypeStruct("?", numpy.int64), x)
@@ -35,7 +40,7 @@ SAMPLES = [
     Sample("pure_callback", lambda np, x: ordered(x) * x, ("n, 3",), ops=("callback",), grad=None, tags=UNSAVED),
     Sample("pure_callback, empty examples", lambda np, x: ordered(x), ("m, n",), grad=False, tags=UNSAVED),
     Sample("pure_callback, bounded",
-           lambda np, x: positive(x, f"<={x.shape[0]}") * np.sin(positive(x, f"<={x.shape[0]}")),
+           lambda np, x: at_most_as_many(x) * np.sin(at_most_as_many(x)),
            ("n",), ops=("name_sizes",), grad=False, vmap=False, tags=UNSAVED),
     Sample("pure_callback, unknown", lambda np, x: np.sum(positive(x, "?") ** 2) * x, ("n",),
            grad=None, vmap=False, tags=UNSAVED),

@@ -56,7 +56,8 @@ def of_python_ints(name: str, *xs: Any) -> Any:
 
 def expect(condition: Any, message: str) -> None:
     """Let the run raise an error unless a condition holds. Where the user may catch it, Python raises its own one."""
-    if not is_in_try(sys._getframe(1)):
+    may_decide = not isinstance(condition, Traced) or condition.builder.answer is not None
+    if not may_decide or not is_in_try(sys._getframe(1)):
         check(condition, message)
     elif not condition:  # a path of its own
         kinds = (ZeroDivisionError, OverflowError, ValueError)

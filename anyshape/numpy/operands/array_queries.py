@@ -35,6 +35,6 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
 
     Traced Python scalars and sizes are weak, as Python scalars are.
     """
-    if not is_traced(*arrays_and_dtypes):
+    if not is_traced(*arrays_and_dtypes) or any(isinstance(x, (tuple, list)) for x in arrays_and_dtypes):
         return np.result_type(*arrays_and_dtypes)
     return promotion.result_type(*[np.dtype(x) if has_type(x, str) else x for x in arrays_and_dtypes])

