@@ -104,7 +104,7 @@ def sweep(turn):
         number = zlib.crc32(row.name.encode()) + turn
         chosen = MODES[number // 2 % 2] if number % 2 else ""
         is_chosen_dtype = dtype == dtypes[number // 4 % len(dtypes)]
-        is_tried = is_chosen_dtype and in_gate("batched derivatives", case, one_in=4)
+        is_tried = is_chosen_dtype and in_gate("batched derivatives", case, one_in=8)
         for batched in IN_AXES:
             marks = () if batched == chosen and is_tried else pytest.mark.slow
             parameters.append(pytest.param(case, batched, marks=marks, id=f"{batched}-{label(case)}"))

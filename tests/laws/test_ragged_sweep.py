@@ -58,7 +58,7 @@ def compare(got, expected, tolerance, label_of_part):
     np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance, err_msg=label_of_part)
 
 
-@parametrized(30)
+@parametrized(60)
 def test_values_are_those_of_the_examples(case):
     _, row, _ = case
     examples = examples_of(case)
@@ -71,7 +71,7 @@ def test_values_are_those_of_the_examples(case):
             compare(part[i], one, max(row.tolerance, 1e-9), f"{row.name}, example {i}")
 
 
-@parametrized(80)
+@parametrized(160)
 def test_cotangents_are_those_of_the_examples(case):
     _, row, dtype = case
     if row.grad is not True or np.dtype(dtype).kind != "f":

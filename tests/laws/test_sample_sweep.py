@@ -94,13 +94,13 @@ def test_plain_numpy_functions_give_what_numpy_gives(case):
     sweep_values(traced(row, np), row, dtype, 1)  # traced at the smallest sizes
 
 
-@every(EVERY, one_in=3, turn="the namespace")
+@every(EVERY, one_in=6, turn="the namespace")
 def test_the_namespace_gives_what_numpy_gives(case):
     _, row, dtype = case
     sweep_values(programs_of(case).value, row, dtype, -1)  # traced at other sizes than above
 
 
-@every(EVERY, one_in=4)
+@every(EVERY, one_in=8)
 def test_concrete_arrays_in_the_namespace_are_numpys_own(case):
     _, row, dtype = case
     for sizes in few_combinations(row)[:2]:
@@ -110,7 +110,7 @@ def test_concrete_arrays_in_the_namespace_are_numpys_own(case):
         check_same_outcome(got, expected, row.tolerance, f"{row.name} outside a trace at {sizes}")
 
 
-@every(EVERY, one_in=3, turn="the namespace")
+@every(EVERY, one_in=6, turn="the namespace")
 def test_the_plan_equals_the_naive_evaluator_and_survives_pickling(case):
     """Law 5 and Law 7: graph, plan and program say the same, here and after a round trip."""
     _, row, dtype = case
@@ -180,7 +180,7 @@ def check_derivatives(derivatives, expected, results, tolerance, note):
         np.testing.assert_allclose(s, e, rtol=tolerance, atol=tolerance * scale, err_msg=f"{note}, derivative {i}")
 
 
-@every(WIDE_CASES)
+@every(WIDE_CASES, one_in=2)
 def test_jvp_agrees_with_differences_and_the_complex_step(case):
     row = case[1]
     tried = zip(prepared(case), derived(case), strict=True)
@@ -195,7 +195,7 @@ def test_jvp_agrees_with_differences_and_the_complex_step(case):
             check_derivatives(derivatives, exact, results, max(1e-10, row.tolerance), f"{note}, complex step")
 
 
-@every(WIDE_CASES)
+@every(WIDE_CASES, one_in=2)
 def test_vjp_is_the_transpose_of_jvp(case):
     """<weights, jvp(t)> = <vjp(weights), t> with uneven weights; a gradient has the form of its argument."""
     row, tried = case[1], zip(prepared(case), derived(case), strict=True)
@@ -218,7 +218,7 @@ def test_what_is_declared_flat_has_no_derivative(case):
         assert all(not np.any(s) for s in derivatives), f"{case[1].name} at {sizes}: {derivatives}"
 
 
-@every([c for c in cases(("float32", "complex64")) if c[1].grad is True], one_in=4)
+@every([c for c in cases(("float32", "complex64")) if c[1].grad is True], one_in=8)
 def test_derivatives_in_single_precision_keep_the_dtype(case):
     """The same derivatives as in double precision, to single precision."""
     row = case[1]
@@ -259,7 +259,7 @@ def steady_difference(function, xs, ts, otherwise):
     return [np.where(s, f, o) for s, f, o in zip(steady, fine, otherwise, strict=True)]
 
 
-@every([c for c in WIDE_CASES if c[1].order >= 2], one_in=6)
+@every([c for c in WIDE_CASES if c[1].order >= 2], one_in=12)
 def test_second_derivatives_agree_with_differences_of_the_gradient(case):
     _, row, dtype = case
     program, rng = None, np.random.default_rng(4)
@@ -356,7 +356,7 @@ def check_vmap(case, chosen):
 BATCHED = [c for c in EVERY if c[1].vmap and c[1].shapes and c[2] in c[1].dtypes[:2]]
 
 
-@every(BATCHED)
+@every(BATCHED, one_in=2)
 def test_vmap_equals_a_loop(case):
     """Half of the rows are batched along their first axes, and each other case in one of the other ways."""
     _, row, dtype = case
@@ -367,7 +367,7 @@ def test_vmap_equals_a_loop(case):
 
 
 @pytest.mark.slow
-@every(BATCHED)
+@every(BATCHED, one_in=2)
 def test_vmap_equals_a_loop_in_every_way(case):
     check_vmap(case, list)
 

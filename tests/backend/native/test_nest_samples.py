@@ -30,7 +30,7 @@ from tests.laws.sweep import (
 
 pytestmark = needs_compiler
 CHUNK = 40
-GATE = 80
+GATE = 160
 ROUNDING = {"float32": 1e-5, "complex64": 1e-5, "float16": 1e-2}  # of results in double precision, too
 WAYS = ("carries", "rows", "captured")
 FACTORS = np.array([1.0, 0.9, 0.95])

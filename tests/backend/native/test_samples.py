@@ -29,7 +29,7 @@ from tests.laws.sweep import (
 )
 
 CHUNK = 40  # samples whose kernels are built together
-GATE = 45  # one sample in so many is in the gate
+GATE = 90  # one sample in so many is in the gate
 EVERY = cases()
 ROUNDING = 1e-9  # polynomials and sums in another order, through derivatives of ill-conditioned samples
 SIZES = {"n": 37, "m": 11, "k": 3}

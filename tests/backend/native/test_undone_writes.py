@@ -148,7 +148,10 @@ def check(function, sizes=SIZES, ways=(compiled,)):
             np.testing.assert_allclose(second(x) / scale, change / 2e-5 / scale, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+IN_GATE = ("rows", "chosen", "scattered")  # the others take seconds
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in IN_GATE)) for n in PROGRAMS])
 def test_derivatives_are_those_of_complex_steps(name):
     check(PROGRAMS[name], ways=(compiled, lambda f: jit(f, compile="off", optimize="now")))
 

@@ -68,7 +68,7 @@ def test_one_program_serves_any_number_of_examples_of_any_sizes(name):
     assert mapped.cache_info().traces == 1
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=9), st.sampled_from(sorted(FUNCTIONS)))
 def test_any_lengths_give_what_the_examples_give(lengths, name):
     xs = batch(*lengths, seed=sum(lengths))
