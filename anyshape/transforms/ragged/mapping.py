@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -281,6 +282,9 @@ class _Apart:
             put = lambda slot, axis, path, i=i: batches[slot.index][i]
             one = [x if a is None else _walk(x, 0, put) for x, a in zip(slots, axes, strict=True)]
             results.append(pytrees.flatten(self.function(*one, **{key: _walk(x, 0, put) for key, x in named.items()})))
+        if not results:
+            advice = "give at least one example, which says what a result is"
+            raise ArgumentError("ragged_map", "the batch", "has no examples", advice)
         columns = zip(*[leaves for leaves, _ in results], strict=True)
         return pytrees.unflatten(results[0][1], [self._together(column) for column in columns])
 
@@ -388,7 +392,7 @@ class _Results:
                 self.stacked.append(y)
                 continue
             self.stacked += [anp.asarray(n) for n in y.shape[:count]]
-            self.joined.append(y if count == 1 else y.reshape((-1, *y.shape[count:])))
+            self.joined.append(y if count == 1 else y.reshape((math.prod(y.shape[:count]), *y.shape[count:])))
 
     def of_all(self, stacked: Sequence[Any], joined: Sequence[Any], out_axes: int) -> Any:
         """Return the results of all examples."""

@@ -18,6 +18,7 @@ from anyshape.graph.ir.builder import Traced
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import register_class
 from anyshape.tracing.values_of_trees import register_values
+from anyshape.transforms.control import check
 
 
 class Held:
@@ -62,6 +63,8 @@ class Ragged(NDArrayOperatorsMixin):
             if rows != all_rows:
                 problem = f"add up to {rows}, and flat has {all_rows} rows"
                 raise ArgumentError("Ragged", "lengths", problem, "give the number of rows of each example")
+        else:
+            check(anp.sum(self.rows) == self.flat.shape[0], "the lengths of a Ragged add up to its rows")
 
     @classmethod
     def from_list(cls, arrays: Sequence[Any], ragged_axes: int | None = None) -> Ragged:
@@ -146,8 +149,13 @@ class Ragged(NDArrayOperatorsMixin):
     def _operand(self, x: Any) -> Any:
         """Return an operand of a function of the elements."""
         if isinstance(x, Ragged):
-            if not are_alike(x.sizes, self.sizes) and not any(isinstance(n, Traced) for n in (*x.sizes, *self.sizes)):
-                raise ArgumentError("Ragged", "an operand", "has other lengths", "give batches with the same lengths")
+            if not are_alike(x.sizes, self.sizes):
+                is_known = not any(isinstance(n, Traced) for n in (*x.sizes, *self.sizes))
+                if is_known or len(x.sizes) != len(self.sizes):
+                    advice = "give batches with the same lengths"
+                    raise ArgumentError("Ragged", "an operand", "has other lengths", advice)
+                for one, other in zip(x.sizes, self.sizes, strict=True):
+                    check(anp.all(one == other), "operands that are Ragged have the same lengths")
             return x.flat
         if np.ndim(x) >= self.flat.ndim:
             problem = f"has {np.ndim(x)} axes, and a row of an example has {self.flat.ndim - 1}"

@@ -194,3 +194,19 @@ def test_a_ragged_value_is_a_batch():
         ragged + Ragged.from_list(batch(1, 1, 3))
     with pytest.raises(IndexError):
         ragged[3]
+
+
+def test_sizes_that_a_run_alone_knows_are_checked():
+    one, other = Ragged(np.arange(3.0), [1, 2]), Ragged(np.ones(3), [2, 1])
+    same(jit(lambda a, b: a + b)(one, Ragged(np.ones(3), [1, 2])), [np.array([1.0]), np.array([2.0, 3.0])])
+    with pytest.raises(errors.CheckError, match="have the same lengths"):
+        jit(lambda a, b: a + b)(one, other)
+    summed = jit(lambda flat, lengths: ragged_map(np.sum)(Ragged(flat, lengths)))
+    np.testing.assert_array_equal(summed(np.arange(3.0), np.array([1, 2])), [0.0, 3.0])
+    with pytest.raises(errors.CheckError, match="add up to its rows"):
+        summed(np.arange(3.0), np.array([1, 3]))
+
+
+def test_results_without_elements():
+    empty = ragged_map(lambda x: np.zeros((len(x), len(x), 0)))
+    assert [y.shape for y in empty([np.ones(2), np.ones(3)])] == [(2, 2, 0), (3, 3, 0)]
