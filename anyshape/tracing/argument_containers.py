@@ -27,6 +27,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import code_of, line_of
 from anyshape.tracing.pytrees import NAMESPACE, PYTHON_SCALARS, Setting, argument_path, named, parameter_names, wrapped
 from anyshape.tracing.source.read import as_read
+from anyshape.tracing.source.stepping import skip_library
 
 _CONTAINERS = (list, tuple, dict, collections.deque)
 _FORMS = {
@@ -58,6 +59,7 @@ def keeping(function: Callable[..., Any], names: Sequence[str] | None = None) ->
         before = [_parts(*one) for one in each]
         result = run(*args, **kwargs)
         if run is not function:
+            skip_library()  # in a debugger that the function called
             result = code_that_is_read().released(result)
         for one, parts, argument in zip(each, before, (*args, *kwargs.values()), strict=True):
             if (change := _first_change(parts, functools.partial(_parts, *one))) is None:

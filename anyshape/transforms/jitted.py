@@ -41,6 +41,7 @@ from anyshape.tracing.captured.containers import Roots
 from anyshape.tracing.captured.watch import CapturedState
 from anyshape.tracing.draws import drawing_later, noting_reads, refuse_draws
 from anyshape.tracing.source.read import Loops, as_read, retried
+from anyshape.tracing.source.stepping import stepped_over
 from anyshape.tracing.trace import Leaves, Trace, active_builder, is_one_of_several, raise_first, trace_call
 from anyshape.transforms.arguments.options import Options, with_static
 from anyshape.transforms.caching import cache as caching
@@ -271,6 +272,7 @@ class Jitted:
         self._cache.prefer(entry)
         return paths.follow(self, call, entry) if entry.path else entry.program.call_flat(call.arrays)
 
+    @stepped_over
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]):
         """Serve a call that has no fast path: of any structure, with everything that an array can be made of."""
         shared = self._with_objects(args, kwargs, lambda jitted, others, named: jitted(*others, **named))

@@ -24,10 +24,11 @@ from anyshape.graph.prover.user_stack import is_user_file
 from anyshape.ops.subgraph_call import RUNTIME, code_that_is_read
 from anyshape.support.packages import source_find, source_rebuild, source_rewrite
 from anyshape.support.true_types import has_type
+from anyshape.tracing.source.stepping import may_stop_in
 
 _Function = Callable[..., Any]
 F = TypeVar("F", bound=Callable[..., Any])
-_READ: dict[tuple[types.CodeType, str], types.CodeType | str] = {}  # or why code is run as it is written
+_READ: dict[tuple[types.CodeType, str, bool], types.CodeType | str] = {}  # or why code is run as it is written
 _MADE: dict[int, Any] = {}  # the syntax that code was rewritten from, by the id of the code, which `_READ` keeps
 # loops, and lists, which functions of NumPy may take that see no traced value inside
 _LOOPS = {
@@ -38,8 +39,9 @@ _FORMATS = {code for name, code in dis.opmap.items() if name.startswith("FORMAT_
 # a call of a variable; from Python 3.13 on, of anything but a method
 _LOCAL_CALL = bytes([dis.opmap["PUSH_NULL"], 0, *([dis.opmap["LOAD_FAST"]] if sys.version_info < (3, 13) else [])])
 _MEANT = {
-    "abs", "all", "any", "complex", "divmod", "enumerate", "float", "int", "isinstance", "item", "len", "math", "max",
-    "min", "pow", "print", "range", "repr", "reversed", "round", "sorted", "str", "sum", "tolist", "zip",
+    "abs", "all", "any", "breakpoint", "complex", "divmod", "enumerate", "float", "int", "isinstance", "item", "len",
+    "math", "max", "min", "pow", "print", "range", "repr", "reversed", "round", "set_trace", "sorted", "str", "sum",
+    "tolist", "zip",
 }  # fmt: skip  # builtins and methods that mean something else for traced values
 _MAKERS = {
     "arange", "array", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d", "atleast_3d", "block", "bool_",
@@ -199,6 +201,7 @@ def is_rewritten(function: Any) -> bool:
 
 _MARK = "__anyshape_as_written__"
 _AS_WRITTEN = "as_written marks it"
+_STEPPED = "run line by line, as a debugger may stop in it"
 
 
 def as_written(function: F) -> F:
@@ -228,10 +231,18 @@ def _read(function: Any) -> _Function:
     session = _SESSIONS.stack[-1]
     if not session.frames and not is_worth_reading(function, session.choosing):
         return function
-    new = _AS_WRITTEN if getattr(function, _MARK, False) else _code(function)
-    if isinstance(new, str) and session.frames:
-        raise NotKept(session.frames[-1].code, f"it calls {code.co_qualname}, which is run as it is written: {new}")
+    is_stepped = may_stop_in(function)
+    new = _AS_WRITTEN if getattr(function, _MARK, False) else _code(function, is_stepped)
+    _note_unread(session, code, _STEPPED if is_stepped else f"run as it is written: {new}", new, is_stepped)
     return function if isinstance(new, str) else source_rebuild.bound(new, function, {RUNTIME: code_that_is_read()})
+
+
+def _note_unread(session: Session, code: types.CodeType, why: str, new: Any, is_stepped: bool) -> None:
+    """Refuse a loop that calls a function whose own loops are not kept, and note where a debugger may stop."""
+    if (isinstance(new, str) or is_stepped) and session.frames:
+        raise NotKept(session.frames[-1].code, f"it calls {code.co_qualname}, which is {why}")
+    if is_stepped:
+        session.refused[code] = f"it is {why}"
 
 
 def _wrapped(function: Any) -> Any:
@@ -255,22 +266,22 @@ def _wrapping(function: Any) -> _Function:
     return made
 
 
-def _code(function: Any) -> types.CodeType | str:
+def _code(function: Any, is_stepped: bool = False) -> types.CodeType | str:
     """Return the code of a function as it is read, or why it is run as it is written."""
     code = function.__code__
-    key = code, code.co_filename
+    key = code, code.co_filename, is_stepped
     known = _READ.get(key)
     if known is None:
-        known = _READ[key] = _rewritten_code(function)
+        known = _READ[key] = _rewritten_code(function, is_stepped)
     return known
 
 
-def _rewritten_code(function: Any) -> types.CodeType | str:
+def _rewritten_code(function: Any, is_stepped: bool) -> types.CodeType | str:
     source = source_find.syntax_of(function.__code__, function.__globals__)
     if isinstance(source, str):
         return source
     try:
-        node = source_rewrite.rewritten(pickle.loads(pickle.dumps(source.node, 5)))
+        node = source_rewrite.rewritten(pickle.loads(pickle.dumps(source.node, 5)), is_stepped)
     except source_rewrite.UnreadableError as error:
         return str(error)
     code = source_rebuild.compiled(node, source, function.__code__, (RUNTIME,))

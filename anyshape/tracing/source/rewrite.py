@@ -38,12 +38,15 @@ _SUSPENDS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def rewritten(node: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef:
-    """Return a function with the syntax of another one, which it changes; raise UnreadableError if that cannot be."""
+def rewritten(node: ast.FunctionDef | ast.Lambda, is_stepped: bool = False) -> ast.FunctionDef:
+    """Return a function with the syntax of another one, which it changes; raise UnreadableError if that cannot be.
+
+    `is_stepped`: its loops and choices stay in its own frame, where a debugger may stop.
+    """
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
         node = ast.copy_location(ast.FunctionDef("__kept_lambda__", node.args, body, []), node)
-    node = ast.fix_missing_locations(_Rewriter(node, set()).function())
+    node = ast.fix_missing_locations((_Stepped if is_stepped else _Rewriter)(node, set()).function())
     for name in walk(node):
         if isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name) and name.value.id == RUNTIME:
             # Python takes a call of a method to be at the last line of its name
@@ -193,7 +196,7 @@ class _Rewriter(ast.NodeTransformer):
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
         with contextlib.suppress(UnreadableError):  # it stays as it is written
-            node = _Rewriter(node, self._sometimes).function()
+            node = type(self)(node, self._sometimes).function()
         node.decorator_list = decorators
         return node
 
@@ -389,6 +392,35 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         return self.generic_visit(node)
+
+
+class _Stepped(_Rewriter):
+    """Rewrites what calls and texts mean, and leaves the statements as they are."""
+
+    def function(self) -> ast.FunctionDef:
+        _check(self._function)
+        self._unbound = set[int]()
+        self._function.body = self._block(self._function.body)
+        return self._function
+
+    def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        return self.generic_visit(ast.Module([*statements], [])).body  # type: ignore[attr-defined]
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        """Let a debugger that a statement calls skip the library, by functions of C, which it does not step into."""
+        name, is_call = getattr(getattr(node.value, "func", None), "attr", None), isinstance(node.value, ast.Call)
+        is_debugger = is_call and (name == "set_trace" or _called(node.value) == "breakpoint")  # type: ignore[arg-type]
+        self.generic_visit(node)
+        if not is_debugger:
+            return node
+        owner = runtime("getattr", runtime("gettrace"), ast.Constant("__self__"), ast.Constant(None))
+        space = runtime("getattr", owner, ast.Constant("__dict__"), ast.Dict([], []))
+        skips = ast.keyword("skip", ast.Attribute(load(RUNTIME), "SKIPPED", ast.Load()))
+        skip = ast.Expr(ast.Call(ast.Attribute(space, "update", ast.Load()), [], [skips]))
+        return [node, ast.copy_location(skip, node)]
+
+    visit_If = visit_For = visit_While = visit_BoolOp = visit_IfExp = visit_Compare = ast.NodeTransformer.generic_visit
+    visit_ListComp = _Rewriter._made
 
 
 def _listed(item: ast.expr, generators: Sequence[ast.comprehension], name: str) -> ast.Call:

@@ -11,8 +11,10 @@ import operator
 import sys
 import types
 import weakref
+from builtins import getattr as getattr
 from collections import deque
 from collections.abc import Callable, Iterator
+from sys import gettrace as gettrace
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,7 @@ from anyshape.tracing.raised import Stated, may_be_caught
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.meanings import meaning
 from anyshape.tracing.source.read import Session
+from anyshape.tracing.source.stepping import SKIPPED as SKIPPED
 from anyshape.transforms.control_flow.iterables import ITERATIONS, is_open, items_of
 from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, raise_of
 from anyshape.transforms.control_flow.kept_lists import KeptList
