@@ -351,8 +351,10 @@ class _Body:
         return sum_with(site, x, (y,), lambda at: added(self.lines, y, at))
 
     def _bound(self, node: Node, result: Array) -> Array:
-        """Return a result, in memory if several steps read what is computed."""
-        if not result.dims or not result.depth or self.counts.get(node.outputs[0], 0) < 2:
+        """Return a result, in memory if several steps read what is computed. A number is read now: memory changes."""
+        if not result.dims:
+            return self.lines.scalar(result.dtype, result.at(())) if result.parts else result
+        if not result.depth or self.counts.get(node.outputs[0], 0) < 2:
             return result
         if result.adds is None or result.depth > MOST_PARTS:
             return self.lines.settle(result)

@@ -40,6 +40,16 @@ def shifts(x):
 
 
 @program
+def exchanged(x):
+    """Elements that change places, read by constant positions before a write to them."""
+    a, c, m = x * 1, x[::-1] * 2, np.outer(x, x)
+    for i in range(x.shape[0]):
+        a[0], c[i] = c[i], a[0]
+        m[-1, 0], m[i, i], c[-1] = m[i, 0], m[-1, 0], c[-1] * m[0, -1] + a[i]
+    return a, c, m
+
+
+@program
 def triangle(x):
     """Slices whose sizes differ between iterations, empty at first."""
     t = x * 0
