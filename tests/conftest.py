@@ -1,8 +1,9 @@
-"""Configure all tests: each run verifies its metadata (Law 2); Hypothesis is bounded and repeatable."""
+"""Configure all tests: runs verify their metadata (Law 2); Hypothesis is bounded and repeatable."""
 
 import gc
 import itertools
 import os
+import zlib
 
 os.environ["ANYSHAPE_CHECK"] = "1"  # before any program is compiled: the generated code holds the checks
 # Arrays of tests are small: "auto" would leave optimised plans untested. `tests/program/test_tiers.py` has both.
@@ -28,8 +29,16 @@ def _settings():
     return {name: getattr(config, name) for name in SETTINGS}
 
 
+# Functions of NumPy and SciPy have many alike programs: one test in three verifies metadata, an eighth of the time.
+_OF_MANY = ("tests/numpy/", "tests/scipy/", "tests/autodiff/", "tests/laws/")
+
+
+def _verifies(name):
+    return not name.startswith(_OF_MANY) or zlib.crc32(name.encode()) % 3 == 0
+
+
 @pytest.fixture(autouse=True)
-def _alone():
+def _alone(request):
     """Leave nothing of a test to the next one; one fixture, as each takes a tenth of a millisecond of every test.
 
     Rows hold NaN, inf and division by zero on purpose, so NumPy's warnings about them say nothing.
@@ -39,6 +48,7 @@ def _alone():
     """
     named_dims._LABELS.clear()
     sharing.forget()
+    os.environ["ANYSHAPE_CHECK"] = str(int(_verifies(request.node.nodeid)))
     before = _settings()
     with np.errstate(all="ignore"):
         yield

@@ -164,16 +164,17 @@ def wrong(judged):
     return [str(one) for one in judged if not one.error <= 1]
 
 
+@pytest.mark.parametrize("one_in", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "points",
     [GATE, SHARES, NARROW, INVERTED, REARRANGED, MOVING, pytest.param(FURTHER, marks=pytest.mark.slow)],
     ids=["gate", "shares", "narrow", "inverted", "rearranged", "moving", "further"],
 )
-def test_slopes_keep_their_digits_far_out(points):
+def test_slopes_keep_their_digits_far_out(points, one_in):
     by_name = {row.name: row for row in reversed([*ROWS, *DISTRIBUTIONS])}
-    judged = [one for name, at in points.items() for one in judge(by_name[name], at)]
+    judged = [one for name, at in [*points.items()][::one_in] for one in judge(by_name[name], at)]
     assert not wrong(judged), "\n".join(wrong(judged))
-    assert len(judged) >= 30
+    assert len(judged) >= 30 / one_in
 
 
 def test_slopes_in_single_precision():

@@ -622,7 +622,8 @@ class CapturedState:
         return [] if self.watch is None else self.watch.codes
 
     def _say_own(self, change: Change, line: Line | None) -> None:
-        if isinstance(change.now, types.ModuleType):  # imported while the function was traced
+        is_memo = line is None and "._" in change.label  # of a class whose code the function does not show
+        if is_memo or isinstance(change.now, types.ModuleType):  # imported while the function was traced
             return
         text = f"{change.label} changes while the function is traced, which happens once per trace, not once per call"
         advice = "return the new value, and pass it to the next call"

@@ -4,9 +4,11 @@ import collections
 import dataclasses
 import enum
 import functools
+import importlib
 import linecache
 import logging
 import queue
+import textwrap
 import threading
 import types
 import warnings
@@ -143,6 +145,27 @@ def test_what_a_trace_changes_needs_no_other_trace(make, caught):
     assert f.cache_info().traces == 3 and f.explain().revalidations == 0
     (line,) = warnings_in(caught)
     assert "once per trace" in line and "test_state.py:" in line
+
+
+def test_a_memo_that_a_package_keeps_is_not_told_of(caught, monkeypatch, tmp_path):
+    """Keep columns as a data frame does: no line of the function names them."""
+    (tmp_path / "site-packages").mkdir()
+    source = """
+        class Table:
+            def __init__(self, rows):
+                self.rows, self._columns = rows, {}
+
+            def __getitem__(self, k):
+                return self._columns.setdefault(k, self.rows[:, k])
+    """
+    (tmp_path / "site-packages" / "tables_of_a_test.py").write_text(textwrap.dedent(source))
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
+    table = importlib.import_module("tables_of_a_test").Table(np.arange(6.0).reshape(3, 2))
+    f = anyshape.jit(lambda x: x * np.sum(table[1]))
+    assert f(2.0) == 18.0 and f(3.0) == 27.0 and not warnings_in(caught)
+    table.rows = table.rows + 1
+    table._columns.clear()
+    assert f(2.0) == 24.0
 
 
 @pytest.mark.parametrize("make", [m for m in OWN if m is not counts_by_setattr], ids=lambda make: make.__name__)
