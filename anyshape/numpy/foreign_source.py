@@ -67,7 +67,9 @@ class _Conditions(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(last := node.body[-1], ast.Raise):
             text = last.exc.args[0] if isinstance(last.exc, ast.Call) and last.exc.args else node.test
-            text = node.test if isinstance(text, ast.Name) else text
+            if isinstance(text, ast.Name):  # of the message, or of what is wrong
+                set_before = [s.value for s in node.body if isinstance(s, ast.Assign) and _is_name(s, text.id)]
+                text = set_before[-1] if set_before else node.test
             message = ast.Constant(f"{self._name}: {ast.unparse(text).strip('f' + chr(34) + chr(39))}")
             node.test = _call("_refuses", self._untested(node.test), message)
         return node
@@ -90,6 +92,11 @@ class _Conditions(ast.NodeTransformer):
                 opposite = ast.BoolOp(ast.Or(), [ast.UnaryOp(ast.Not(), value) for value in values])
                 return self._untested(ast.UnaryOp(ast.Not(), opposite))
         return test
+
+
+def _is_name(assignment: ast.Assign, name: str) -> bool:
+    """Return whether a name alone is set."""
+    return [getattr(target, "id", None) for target in assignment.targets] == [name]
 
 
 _NO_PARAMETERS = ast.arguments([], [], None, [], [], None, [])
@@ -146,6 +153,7 @@ class _Names(dict[str, Any]):
 
     def __init__(self, source: Source, originals: dict[str, Any]) -> None:
         super().__init__(_refuses=_refuses, _not=_not, _either=_either, _float=_float)
+        self["__package__"] = originals["__package__"]  # of relative imports inside of functions
         self._source, self._originals = source, originals
 
     def __missing__(self, name: str) -> Any:

@@ -13,29 +13,27 @@ _SERVED = Module(
     scipy_linalg,
     "scipy.linalg",
     own={
-        "banded": "eigvalsh_tridiagonal",
         "factoring": "cossin lu_solve",
         "functions": "solve_continuous_are solve_discrete_are solve_lyapunov sqrtm",
         "solving": "cho_solve",
     },
     through={
         "banded": (
-            "bandwidth cho_solve_banded cholesky_banded eig_banded eigh_tridiagonal eigvals_banded ishermitian "
-            "issymmetric matmul_toeplitz solve_banded solve_circulant solve_toeplitz solveh_banded"
+            "bandwidth cho_solve_banded cholesky_banded eig_banded eigh_tridiagonal ishermitian issymmetric "
+            "matmul_toeplitz solve_banded solve_circulant solve_toeplitz solveh_banded"
         ),
         "factoring": (
-            "cdf2rdf cholesky eig eigh eigvals eigvalsh expm_cond hessenberg ldl lu lu_factor matrix_balance "
-            "null_space ordqz orth orthogonal_procrustes pinv pinvh polar qr qr_delete qr_insert qr_multiply "
-            "qr_update qz rq rsf2csf schur subspace_angles svd svdvals"
+            "cdf2rdf cholesky eig eigh expm_cond hessenberg ldl lu lu_factor matrix_balance null_space ordqz orth "
+            "pinv pinvh polar qr qr_delete qr_insert qr_multiply qr_update qz rq rsf2csf schur subspace_angles svd"
         ),
         "functions": (
-            "coshm cosm expm expm_frechet fractional_matrix_power funm logm signm sinhm sinm "
-            "solve_continuous_lyapunov solve_discrete_lyapunov solve_sylvester tanhm tanm"
+            "expm expm_frechet fractional_matrix_power funm logm signm solve_continuous_lyapunov "
+            "solve_discrete_lyapunov solve_sylvester"
         ),
         "solving": "cho_factor det inv lstsq norm solve solve_triangular",
         "structured": (
-            "block_diag circulant companion convolution_matrix dft diagsvd fiedler fiedler_companion hadamard hankel "
-            "helmert hilbert invhilbert invpascal khatri_rao leslie pascal toeplitz"
+            "block_diag circulant diagsvd fiedler fiedler_companion hadamard hankel invhilbert invpascal leslie "
+            "pascal toeplitz"
         ),
     },
     finite={
@@ -63,6 +61,10 @@ _SERVED = Module(
         "cb_and_lower b": "cho_solve_banded",
         "w v": "cdf2rdf",
     },
+    lent=(
+        "companion convolution_matrix coshm cosm dft eigvals eigvals_banded eigvalsh eigvalsh_tridiagonal helmert "
+        "hilbert khatri_rao orthogonal_procrustes sinhm sinm svdvals tanhm tanm"
+    ),
 )
 __all__ = ["LinAlgError", *_SERVED.own]
 __getattr__, __dir__ = _SERVED.named, _SERVED.public_names

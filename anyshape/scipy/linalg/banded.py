@@ -133,11 +133,6 @@ def eigh_tridiagonal(d, e, eigvals_only: bool = False, select: str = "a", select
     return _eigenpairs(band, True, eigvals_only, chosen, tridiagonal=True)
 
 
-def eigvalsh_tridiagonal(d: Any, e: Any, select: str = "a", select_range: Any = None, **options: Any) -> Any:
-    """Return the eigenvalues of a real symmetric tridiagonal matrix in ascending order; see `eigh_tridiagonal`."""
-    return eigh_tridiagonal(d, e, True, select, select_range, **options)
-
-
 def _whole(band, lower: bool):
     """Return the matrices whose one side is banded, with zeros on the other side."""
     before = 0 if lower else band.shape[-2] - 1
@@ -198,12 +193,6 @@ def _eigenpairs(band, lower: bool, only_values: bool, chosen: slice, *, tridiago
     else:
         results = (la.eigvalsh if only_values else la.eigh)(as_traced(_mirrored(_whole(band, lower))))
     return results[..., chosen] if only_values else tuple(x[..., chosen] for x in results)
-
-
-def eigvals_banded(a_band: Any, lower: bool = False, *args: Any, **options: Any) -> Any:
-    """Return the eigenvalues of Hermitian banded matrices in ascending order; see `eig_banded`."""
-    names = ("overwrite_a_band", "select", "select_range", "check_finite")
-    return eig_banded(a_band, lower, True, **dict(zip(names, args, strict=False)), **options)
 
 
 def bandwidth(a: Any) -> tuple[Any, Any]:

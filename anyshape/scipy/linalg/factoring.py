@@ -66,11 +66,6 @@ def svd(a, full_matrices, compute_uv, overwrite_a, check_finite, lapack_driver) 
     return tuple(xp.linalg.svd(a, full_matrices)) if compute_uv else xp.linalg.svdvals(a)
 
 
-def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """Return the singular values of matrices of shape (..., m, n) in descending order."""
-    return xp.linalg.svdvals(a)
-
-
 @signed_as_in(scipy_linalg)
 def qr(a, overwrite_a, lwork, mode, pivoting, check_finite) -> Any:
     """Return (q, r) with q r = a for matrices of shape (..., m, n), or (r,) for mode "r": r is upper triangular.
@@ -155,18 +150,6 @@ def _eigh_of_pencil(a, b, lower: bool, eigvals_only: bool, subset: slice):
     if eigvals_only:
         return values[subset]
     return values[subset], (xp.conj(inverse.T) @ vectors)[:, subset]
-
-
-def eigvalsh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
-    """Return the eigenvalues of Hermitian matrices in ascending order, or of the pencil a v = w b v; see `eigh`."""
-    return eigh(a, b, lower, eigvals_only=True, **options)
-
-
-def eigvals(a: Any, b: Any = None, overwrite_a: bool = False, check_finite: bool = True, **options: Any) -> Any:
-    """Return the eigenvalues of square matrices, complex and in the order of LAPACK; `b` raises ArgumentError."""
-    if b is not None:
-        raise refuse_option("eigvals", "b", "a matrix")
-    return xp.linalg.eigvals(a)
 
 
 def lu(
@@ -604,12 +587,6 @@ def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options
         raise refuse_option("eig", "left", left)
     matrix = as_squares("eig", a)
     return tuple(xp.linalg.eig(matrix)) if right else xp.linalg.eigvals(matrix)
-
-
-def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[Any, Any]:
-    """Return the orthogonal r that makes the norm of a r - b least, and the sum of the singular values of a^T b."""
-    u, s, vh = xp.linalg.svd(xp.conj(xp.matrix_transpose(A)) @ B, full_matrices=False)
-    return u @ vh, xp.sum(s)
 
 
 def subspace_angles(A: Any, B: Any) -> Any:

@@ -76,49 +76,6 @@ def signm(A: Any, **options: Any) -> Any:
     return xp.linalg.solve(mf.matrix_function(a @ a, "sqrt"), a)
 
 
-def sinhm(A: Any) -> Any:
-    """Return the hyperbolic sines of square matrices."""
-    a = as_squares("sinhm", A)
-    return 0.5 * (expm(a) - expm(-a))
-
-
-def coshm(A: Any) -> Any:
-    """Return the hyperbolic cosines of square matrices."""
-    a = as_squares("coshm", A)
-    return 0.5 * (expm(a) + expm(-a))
-
-
-def tanhm(A: Any) -> Any:
-    """Return the hyperbolic tangents of square matrices."""
-    return xp.linalg.solve(coshm(A), sinhm(A))
-
-
-def sinm(A: Any) -> Any:
-    """Return the sines of square matrices."""
-    return _of_turned("sinm", A)[1]
-
-
-def cosm(A: Any) -> Any:
-    """Return the cosines of square matrices."""
-    return _of_turned("cosm", A)[0]
-
-
-def tanm(A: Any) -> Any:
-    """Return the tangents of square matrices."""
-    cosine, sine = _of_turned("tanm", A)
-    return xp.linalg.solve(cosine, sine)
-
-
-def _of_turned(name: str, A) -> tuple[Any, Any]:
-    """Return cosines and sines of matrices by the exponential of i times them."""
-    a = as_squares(name, A)
-    ahead = expm(1j * a)
-    if a.dtype.kind != "c":
-        return xp.real(ahead), xp.imag(ahead)
-    behind = expm(-1j * a)
-    return 0.5 * (ahead + behind), -0.5j * (ahead - behind)
-
-
 def funm(A: Any, func: Any, disp: bool = True) -> Any:
     """Return a function of square matrices, given as one of their eigenvalues, which must be distinct.
 

@@ -89,17 +89,6 @@ def circulant(c: Any) -> Any:
     return _by_rows(lambda column: _toeplitz(column, xp.roll(column[::-1], 1)), c)
 
 
-def companion(a: Any) -> Any:
-    """Return the matrix whose characteristic polynomial has these coefficients, highest power first."""
-    return _by_rows(_companion, a)
-
-
-def _companion(a):
-    _require("companion", a, 2, "the polynomial has a coefficient beside the highest one")
-    row = -a[1:] / (1.0 * a[0])
-    return _above_subdiagonal(row, xp.ones_like(row[1:]))
-
-
 def _above_subdiagonal(row, below):
     """Return the matrix of a first row and of the elements left of the diagonal."""
     size, count = sizes(row)[0], sizes(below)[0]
@@ -119,40 +108,10 @@ def from_bands(bands: Any, before: Any) -> Any:
     return xp.reshape(flat, (*batch, size, size + width - 1))[..., before : before + size]
 
 
-def convolution_matrix(a: Any, n: Any, mode: str = "full") -> Any:
-    """Return the matrix A with A @ v = convolve(a, v, mode), for v of n elements."""
-    return _by_rows(lambda a: _convolution_matrix(a, n, mode), a)
-
-
-def _convolution_matrix(a, n, mode: str):
-    size = a.shape[0]
-    beyond = xp.zeros(xp.maximum(n - 1, 0), a.dtype)
-    full = _hankel(xp.concatenate([beyond, a[::-1]]), xp.concatenate([a[:1], beyond])[:n])[::-1]
-    if mode == "full":
-        return full
-    shorter, longer = xp.minimum(size, n), xp.maximum(size, n)
-    first, count = ((shorter - 1) // 2, longer) if mode == "same" else (shorter - 1, longer - shorter + 1)
-    return full[first : first + count]
-
-
 def diagsvd(s: Any, M: Any, N: Any) -> Any:
     """Return the M by N matrix with the singular values s on its diagonal; s has min(M, N) elements."""
     row, column = xp.arange(M)[:, None], xp.arange(N)
     return xp.where(row == column, xp.pad(s, (0, 1))[xp.minimum(row, s.shape[0])], xp.zeros((), s.dtype))
-
-
-def hilbert(n: Any) -> Any:
-    """Return the matrix with 1 / (i + j + 1) at row i and column j; n may be symbolic."""
-    index = xp.arange(n)
-    return _hankel(1.0 / (index + 1), 1.0 / (index + n))
-
-
-def dft(n: Any, scale: Any = None) -> Any:
-    """Return the matrix of the discrete Fourier transform of n points; n may be symbolic."""
-    choice_of("dft", "scale", scale, (None, "sqrtn", "n"))
-    index, size = xp.arange(n), xp.maximum(n, 1)
-    turns = xp.mod(index[:, None] * index[None, :], size)  # exact, where the angle itself would be rounded
-    return xp.exp((-2j * np.pi) * (turns / size)) / {None: 1.0, "sqrtn": xp.sqrt(size), "n": size}[scale]
 
 
 def fiedler(a: Any) -> Any:
@@ -172,12 +131,6 @@ def _leslie(first, rates):
     )
     first, rates = (x.astype(xp.result_type(first, rates)) for x in (first, rates))
     return _above_subdiagonal(first, rates)
-
-
-def khatri_rao(a: Any, b: Any) -> Any:
-    """Return the Kronecker products of the columns of two matrices, as columns."""
-    products = a[:, None, :] * b[None, :, :]
-    return xp.reshape(products, (a.shape[0] * b.shape[0], products.shape[-1]))
 
 
 def fiedler_companion(a: Any) -> Any:
@@ -217,15 +170,6 @@ def hadamard(n: Any, dtype: Any = int) -> Any:
     check(xp.bitwise_count(xp.asarray(n, np.int64)) == 1, "hadamard: n must be a power of 2")
     row, column = _positions(n)
     return (1 - 2 * (xp.bitwise_count(row & column) % 2).astype(np.int64)).astype(dtype)
-
-
-def helmert(n: Any, full: bool = False) -> Any:
-    """Return Helmert's orthonormal contrasts of n levels, of shape (n - 1, n); `full` adds the row of the mean."""
-    context_of("helmert").require(at_least(new_size(n, "helmert"), 1), "n is at least 1")
-    row, column = _positions(n)
-    below = xp.where(column < row, 1.0, xp.where(column == row, -1.0 * row, 0.0))
-    matrix = xp.where(row == 0, 1.0, below) / xp.sqrt(xp.where(row == 0, n, row * (row + 1)))
-    return matrix if full else matrix[1:]
 
 
 def _lower_pascal(n, exact: bool, dtype):

@@ -9,23 +9,24 @@ from anyshape.support.packages import scipy_signal
 _SERVED = Module(
     scipy_signal,
     "scipy.signal",
-    own={"": "windows", "design": "sosfreqz", "windows": "get_window"},
+    own={"": "windows", "windows": "get_window"},
     through={
         "convolving": (
             "convolve convolve2d correlate correlate2d decimate deconvolve fftconvolve oaconvolve resample "
             "resample_poly upfirdn"
         ),
-        "design": "argrelextrema argrelmax argrelmin czt envelope find_peaks firwin firwin2 freqz freqz_sos zoom_fft",
+        "design": "argrelextrema czt envelope find_peaks firwin firwin2 freqz zoom_fft",
         "digital_filters": "bilinear lfiltic sos2tf sos2zpk tf2zpk zpk2sos zpk2tf",
-        "filtering": "detrend filtfilt hilbert lfilter lfilter_zi sosfilt sosfilt_zi sosfiltfilt",
+        "filtering": "detrend hilbert lfilter lfilter_zi sosfilt",
         "smoothing": "medfilt medfilt2d order_filter savgol_filter symiirorder1 symiirorder2",
-        "spectra": "coherence csd istft periodogram spectrogram stft welch",
-        "waveforms": "correlation_lags lombscargle sawtooth square",
+        "spectra": "csd istft periodogram spectrogram stft",
+        "waveforms": "correlation_lags lombscargle sawtooth",
     },
     lent=(
-        "bessel bilinear_zpk butter cheby1 cheby2 chirp cont2discrete ellip freqs freqs_zpk freqz_zpk "
-        "gauss_spline gausspulse group_delay iirfilter iirnotch iirpeak lp2bp_zpk lp2bs_zpk lp2hp_zpk lp2lp_zpk "
-        "sweep_poly vectorstrength wiener"
+        "argrelmax argrelmin bessel bilinear_zpk butter cheby1 cheby2 chirp coherence cont2discrete ellip filtfilt "
+        "freqs freqs_zpk freqz_sos freqz_zpk gauss_spline gausspulse group_delay iirfilter iirnotch iirpeak "
+        "lp2bp_zpk lp2bs_zpk lp2hp_zpk lp2lp_zpk sosfilt_zi sosfiltfilt sosfreqz square sweep_poly vectorstrength "
+        "welch wiener"
     ),
 )
 __all__ = [*_SERVED.own]

@@ -13,6 +13,8 @@ from scipy.signal import TransferFunction as TransferFunction
 from scipy.signal import ZerosPolesGain as ZerosPolesGain
 from scipy.signal import ZoomFFT as ZoomFFT
 from scipy.signal import abcd_normalize as abcd_normalize
+from scipy.signal import argrelmax as argrelmax
+from scipy.signal import argrelmin as argrelmin
 from scipy.signal import band_stop_obj as band_stop_obj
 from scipy.signal import bessel as bessel
 from scipy.signal import besselap as besselap
@@ -32,6 +34,7 @@ from scipy.signal import check_NOLA as check_NOLA
 from scipy.signal import chirp as chirp
 from scipy.signal import choose_conv_method as choose_conv_method
 from scipy.signal import closest_STFT_dual_window as closest_STFT_dual_window
+from scipy.signal import coherence as coherence
 from scipy.signal import cont2discrete as cont2discrete
 from scipy.signal import cspline1d as cspline1d
 from scipy.signal import cspline1d_eval as cspline1d_eval
@@ -46,6 +49,7 @@ from scipy.signal import dstep as dstep
 from scipy.signal import ellip as ellip
 from scipy.signal import ellipap as ellipap
 from scipy.signal import ellipord as ellipord
+from scipy.signal import filtfilt as filtfilt
 from scipy.signal import find_peaks_cwt as find_peaks_cwt
 from scipy.signal import findfreqs as findfreqs
 from scipy.signal import firls as firls
@@ -53,6 +57,7 @@ from scipy.signal import firwin_2d as firwin_2d
 from scipy.signal import freqresp as freqresp
 from scipy.signal import freqs as freqs
 from scipy.signal import freqs_zpk as freqs_zpk
+from scipy.signal import freqz_sos as freqz_sos
 from scipy.signal import freqz_zpk as freqz_zpk
 from scipy.signal import gammatone as gammatone
 from scipy.signal import gauss_spline as gauss_spline
@@ -94,7 +99,11 @@ from scipy.signal import residue as residue
 from scipy.signal import residuez as residuez
 from scipy.signal import savgol_coeffs as savgol_coeffs
 from scipy.signal import sepfir2d as sepfir2d
+from scipy.signal import sosfilt_zi as sosfilt_zi
+from scipy.signal import sosfiltfilt as sosfiltfilt
+from scipy.signal import sosfreqz as sosfreqz
 from scipy.signal import spline_filter as spline_filter
+from scipy.signal import square as square
 from scipy.signal import ss2tf as ss2tf
 from scipy.signal import ss2zpk as ss2zpk
 from scipy.signal import step as step
@@ -104,6 +113,7 @@ from scipy.signal import tf2ss as tf2ss
 from scipy.signal import unique_roots as unique_roots
 from scipy.signal import unit_impulse as unit_impulse
 from scipy.signal import vectorstrength as vectorstrength
+from scipy.signal import welch as welch
 from scipy.signal import wiener as wiener
 from scipy.signal import zpk2ss as zpk2ss
 
@@ -119,12 +129,8 @@ from anyshape.scipy.signal.convolving import oaconvolve as oaconvolve
 from anyshape.scipy.signal.convolving import resample as resample
 from anyshape.scipy.signal.convolving import upfirdn as upfirdn
 from anyshape.scipy.signal.design import argrelextrema as argrelextrema
-from anyshape.scipy.signal.design import argrelmax as argrelmax
-from anyshape.scipy.signal.design import argrelmin as argrelmin
 from anyshape.scipy.signal.design import czt as czt
 from anyshape.scipy.signal.design import find_peaks as find_peaks
-from anyshape.scipy.signal.design import freqz_sos as freqz_sos
-from anyshape.scipy.signal.design import sosfreqz as sosfreqz
 from anyshape.scipy.signal.design import zoom_fft as zoom_fft
 from anyshape.scipy.signal.digital_filters import bilinear as bilinear
 from anyshape.scipy.signal.digital_filters import lfiltic as lfiltic
@@ -138,8 +144,6 @@ from anyshape.scipy.signal.filtering import hilbert as hilbert
 from anyshape.scipy.signal.filtering import lfilter as lfilter
 from anyshape.scipy.signal.filtering import lfilter_zi as lfilter_zi
 from anyshape.scipy.signal.filtering import sosfilt as sosfilt
-from anyshape.scipy.signal.filtering import sosfilt_zi as sosfilt_zi
-from anyshape.scipy.signal.filtering import sosfiltfilt as sosfiltfilt
 from anyshape.scipy.signal.smoothing import medfilt as medfilt
 from anyshape.scipy.signal.smoothing import medfilt2d as medfilt2d
 from anyshape.scipy.signal.smoothing import order_filter as order_filter
@@ -148,21 +152,7 @@ from anyshape.scipy.signal.smoothing import symiirorder2 as symiirorder2
 from anyshape.scipy.signal.waveforms import correlation_lags as correlation_lags
 from anyshape.scipy.signal.waveforms import lombscargle as lombscargle
 from anyshape.scipy.signal.waveforms import sawtooth as sawtooth
-from anyshape.scipy.signal.waveforms import square as square
 from anyshape.scipy.signal.windows import get_window as get_window
-
-def coherence(
-    x: Any,
-    y: Any,
-    fs: Any = 1.0,
-    window: Any = "hann_periodic",
-    nperseg: Any = None,
-    noverlap: Any = None,
-    nfft: Any = None,
-    detrend: Any = "constant",
-    axis: Any = -1,
-) -> Any:
-    """Return frequencies and the squared magnitude of the coherence of two signals, by Welch's method."""
 
 def csd(
     x: Any,
@@ -190,18 +180,6 @@ def envelope(
     axis: Any = -1,
 ) -> Any:
     """Return the envelope of a signal within a band of its spectrum, and the residual of that band."""
-
-def filtfilt(
-    b: Any,
-    a: Any,
-    x: Any,
-    axis: Any = -1,
-    padtype: Any = "odd",
-    padlen: Any = None,
-    method: Any = "pad",
-    irlen: Any = None,
-) -> Any:
-    """Return x filtered forwards and backwards along an axis, which shifts no phase."""
 
 def firwin(
     numtaps: Any,
@@ -318,18 +296,3 @@ def stft(
     scaling: Any = "spectrum",
 ) -> Any:
     """Return frequencies, times, and the short-time Fourier transform of signals along an axis."""
-
-def welch(
-    x: Any,
-    fs: Any = 1.0,
-    window: Any = "hann_periodic",
-    nperseg: Any = None,
-    noverlap: Any = None,
-    nfft: Any = None,
-    detrend: Any = "constant",
-    return_onesided: Any = True,
-    scaling: Any = "density",
-    axis: Any = -1,
-    average: Any = "mean",
-) -> Any:
-    """Return frequencies and the power spectrum of signals: the mean of spectra of windowed segments."""

@@ -26,7 +26,8 @@ from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import is_empty, require_elements
 from anyshape.scipy.operands.served import signed_as_in
-from anyshape.scipy.signal.filtering import lfilter, sosfilt, sosfiltfilt
+from anyshape.scipy.operands.source import lent
+from anyshape.scipy.signal.filtering import lfilter, sosfilt
 from anyshape.support.packages import scipy_signal
 
 _MODES = ("full", "same", "valid")
@@ -333,7 +334,7 @@ def decimate(x: Any, q: Any, n: Any = None, ftype: str = "iir", axis: Any = -1, 
     if ftype == "iir":
         order = 8 if n is None else promotion.static_int(n, "decimate", "n")
         sections = scipy_signal.cheby1(order, 0.05, 0.8 / q, output="sos").astype(dtype)
-        y = (sosfiltfilt if zero_phase else sosfilt)(sections, lines)[..., ::q]
+        y = (lent(scipy_signal.sosfiltfilt) if zero_phase else sosfilt)(sections, lines)[..., ::q]
     else:
         order = 20 * q if n is None else promotion.static_int(n, "decimate", "n")
         b = scipy_signal.firwin(order + 1, 1.0 / q, window="hamming").astype(dtype)

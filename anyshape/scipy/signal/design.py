@@ -187,21 +187,6 @@ def freqz(b, a, worN, whole, plot, fs, include_nyquist) -> tuple[Any, Any]:
     return w * (fs / (2 * pi)), (_polynomial(b, z, points) / _polynomial(a, z, points)).astype(dtype)
 
 
-def freqz_sos(sos: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * pi) -> tuple[Any, Any]:
-    """Return frequencies and the response of sections of second order, one row each."""
-    sections = xp.asarray(sos)
-    w, _ = _frequencies(worN, whole, fs, False)
-    powers = xp.exp(-1j * w)[:, None] ** np.arange(3)
-    rows = sections.astype(np.result_type(sections.dtype, np.complex64))
-    above, below = powers @ rows[:, :3].T, powers @ rows[:, 3:].T
-    return w * (fs / (2 * pi)), xp.prod(above / below, axis=-1)
-
-
-def sosfreqz(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-    """Return what `freqz_sos` does, under its older name."""
-    return freqz_sos(*args, **kwargs)
-
-
 # -- transforms on a spiral
 
 
@@ -263,16 +248,6 @@ def argrelextrema(data, comparator: Callable[..., Any], axis=0, order=1, mode: s
             within = xp.clip(position, 0, n - 1) if mode == "clip" else xp.mod(position, xp.maximum(n, 1))
             is_extreme = is_extreme & comparator(x, xp.take(x, within, axis=along))
     return tuple(xp.nonzero(is_extreme))
-
-
-def argrelmax(data: Any, axis: Any = 0, order: Any = 1, mode: str = "clip") -> tuple[Any, ...]:
-    """Return the positions of relative maxima; see `argrelextrema`."""
-    return argrelextrema(data, xp.greater, axis, order, mode)
-
-
-def argrelmin(data: Any, axis: Any = 0, order: Any = 1, mode: str = "clip") -> tuple[Any, ...]:
-    """Return the positions of relative minima; see `argrelextrema`."""
-    return argrelextrema(data, xp.less, axis, order, mode)
 
 
 def find_peaks(x: Any, height: Any = None, threshold: Any = None, distance: Any = None, **options: Any) -> Any:

@@ -72,9 +72,6 @@ def zpk2sos(z: Any, p: Any, k: Any, pairing: Any = None, *, analog: bool = False
     return of_scipy + (sos - stop_gradient(sos))
 
 
-# -- single frequencies ------------------------------------------------------------------------------------------
-
-
 # -- digital forms of analog systems -----------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes import expr
@@ -19,10 +19,7 @@ from anyshape.numpy.operands.promotion import (
     as_traced,
     axis_of,
     choice_of,
-    is_traced,
-    new_size,
     result_type,
-    shape_of,
     size_of,
     sizes,
     static_int,
@@ -31,9 +28,6 @@ from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import require_elements
-from anyshape.scipy.operands.served import signed_as_in
-from anyshape.support.packages import scipy_signal
-from anyshape.support.true_types import has_type
 from anyshape.transforms.control import check
 
 
@@ -156,46 +150,6 @@ def extended(x: Any, edge: Size, kind: str) -> Any:
     return xp.concatenate([before, x, after], axis=-1)
 
 
-def _both_ways(name: str, x, edge: Size, padtype, b, a):
-    """Filter lines forwards and then backwards, each time from the steady state for the first element.
-
-    From there on a constant is multiplied by the gain. So the difference from the first element is filtered from zeros.
-    """
-    choice_of(name, "padtype", padtype, ("odd", "even", "constant", None))
-    n = sizes(x)[-1]
-    edge = 0 if padtype is None else edge
-    why = f"x has {n} elements along the axis, and must have more than padlen, which is {edge}"
-    context_of(name, x).require(at_least(n, expr.add(edge, 1)), why)
-    y = x if padtype is None else extended(x, edge, padtype)
-    gain, order = xp.prod(b.sum(axis=1) / a.sum(axis=1)), sizes(a)[1]
-    recursive = has_type(order, int) and order > 1
-    for _ in range(2):
-        first = y[..., :1]
-        if not recursive:  # or the difference from an infinite one would reach further than the filter
-            first = xp.where(xp.isfinite(first), first, 0)
-        y = mv.rev(_filtered(b, a, y - first) + gain * first, (y.ndim - 1,))
-    return slice_axis(y, y.ndim - 1, edge, n)
-
-
-@signed_as_in(scipy_signal)
-def filtfilt(b, a, x, axis, padtype, padlen, method, irlen) -> Any:
-    """Return x filtered forwards and backwards along an axis, which shifts no phase.
-
-    Traced arrays are extended at both ends (`method="pad"`).
-    """
-    if choice_of("filtfilt", "method", method, ("pad", "gust")) == "gust":
-        raise UnsupportedFunctionError("filtfilt", "method='gust' of traced arrays", "write method='pad'", user_line())
-    dtype = result_type(b, a, x)
-    dtype = dtype if dtype.kind in "fc" else np.dtype(float)
-    b, a = _normalised("filtfilt", b, a, dtype)
-    array = as_traced(x, dtype)
-    along = axis_of(axis, array.ndim, "filtfilt")
-    edge = expr.mul(3, expr.maximum(sizes(a)[0], sizes(b)[0])) if padlen is None else new_size(padlen, "filtfilt")
-    return xp.moveaxis(
-        _both_ways("filtfilt", xp.moveaxis(array, along, -1), edge, padtype, b[None], a[None]), -1, along
-    )
-
-
 # -- sections of second order ------------------------------------------------------------------------------------
 
 
@@ -226,28 +180,6 @@ def sosfilt(sos: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
     y, end = _filtered(b, a, lines, as_traced(xp.concatenate(states, axis=-1)))
     final = xp.stack(xp.split(end, count, axis=-1))
     return xp.moveaxis(y, -1, along), xp.moveaxis(final, -1, along + 1)
-
-
-def sosfilt_zi(sos: Any) -> Any:
-    """Return the initial conditions of sections for which a constant input of 1 gives a constant output."""
-    dtype = result_type(sos) if result_type(sos).kind in "fc" else np.dtype(float)
-    count, b, a = _sections("sosfilt_zi", sos, dtype)
-    gains = xp.cumprod(b.sum(axis=1) / a.sum(axis=1))
-    states = [_steady_state(b[i], a[i]) for i in range(count)]
-    return xp.stack([states[0], *[state * gains[i] for i, state in enumerate(states[1:])]])
-
-
-def sosfiltfilt(sos: Any, x: Any, axis: Any = -1, padtype: Any = "odd", padlen: Any = None) -> Any:
-    """Return x filtered forwards and backwards by sections of second order; see `filtfilt`."""
-    dtype = _dtype("sosfiltfilt", sos, x)
-    (count, b, a), array = _sections("sosfiltfilt", sos, dtype), as_traced(x, dtype)
-    along = axis_of(axis, array.ndim, "sosfiltfilt")
-    if padlen is None:
-        numbers = sos if is_traced(sos) else np.asarray(sos)
-        unused = [(numbers[:, column] == 0).sum() for column in (2, 5)]
-        padlen = 3 * (2 * count + 1 - (xp.minimum(*unused) if is_traced(sos) else int(min(unused))))
-    edge = shape_of(padlen, "sosfiltfilt")[0]
-    return xp.moveaxis(_both_ways("sosfiltfilt", xp.moveaxis(array, along, -1), edge, padtype, b, a), -1, along)
 
 
 # -- trends and analytic signals ---------------------------------------------------------------------------------

@@ -220,23 +220,6 @@ def _of_one_length(x, y) -> tuple[Any, Any]:
 
 
 @signed_as_in(scipy_signal)
-def welch(x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average) -> tuple[Any, Any]:
-    """Return frequencies and the power spectrum of signals: the mean of spectra of windowed segments.
-
-    >>> import numpy as np
-    >>> from anyshape import grad
-    >>> from anyshape.scipy import signal
-    >>> x = np.array([1.0, 2.0, 0.0, 1.0])
-    >>> print(grad(lambda x: signal.welch(x, window="boxcar", nperseg=2)[1].sum())(x))
-    [-0.33333333  1.         -1.          0.33333333]
-    """
-    same = as_traced(x)
-    if is_empty("welch", same):
-        return _no_spectrum(same, 2)
-    return csd(same, same, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
-
-
-@signed_as_in(scipy_signal)
 def spectrogram(
     x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, mode
 ) -> tuple[Any, Any, Any]:  # fmt: skip
@@ -265,15 +248,6 @@ def spectrogram(
         angle = xp.angle(result)
         return frequencies, times, xp.unwrap(angle, axis=along) if mode == "phase" else angle
     return frequencies, times, result
-
-
-@signed_as_in(scipy_signal)
-def coherence(x, y, fs, window, nperseg, noverlap, nfft, detrend, axis) -> tuple[Any, Any]:
-    """Return frequencies and the squared magnitude of the coherence of two signals, by Welch's method."""
-    options = {"fs": fs, "window": window, "nperseg": nperseg, "noverlap": noverlap, "nfft": nfft}
-    options |= {"detrend": detrend, "axis": axis}
-    (frequencies, pxx), (_, pyy), (_, pxy) = welch(x, **options), welch(y, **options), csd(x, y, **options)
-    return frequencies, xp.abs(pxy) ** 2 / pxx / pyy
 
 
 def periodic_window(name: str, window: Any, n: Any) -> Any:

@@ -27,13 +27,6 @@ def sawtooth(t: Any, width: Any = 1) -> Any:
     return xp.where((w > 1) | (w < 0), np.nan, xp.where(is_rising, rising, falling))
 
 
-def square(t: Any, duty: Any = 0.5) -> Any:
-    """Return a periodic signal that is 1 for this share of its period of 2 pi, and -1 for the rest."""
-    t, w = xp.broadcast_arrays(_real(t), _real(duty))
-    value = xp.where(xp.mod(t, 2 * pi) < w * 2 * pi, 1.0, -1.0)
-    return xp.where((w > 1) | (w < 0), np.nan, value)
-
-
 def correlation_lags(in1_len: Any, in2_len: Any, mode: str = "full") -> Any:
     """Return the lags of a correlation of vectors with these lengths, which may be symbolic."""
     choice_of("correlation_lags", "mode", mode, ("full", "same", "valid"))

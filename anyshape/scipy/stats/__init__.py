@@ -37,18 +37,16 @@ _SERVED = Module(
         ),
     },
     through={
-        "correlation": "linregress pearsonr spearmanr",
-        "hypotheses": ("chisquare f_oneway false_discovery_control levene pointbiserialr power_divergence ttest_ind"),
+        "correlation": "linregress spearmanr",
+        "hypotheses": "f_oneway false_discovery_control levene pointbiserialr ttest_ind",
         "lent": (
-            "bartlett circmean circstd circvar combine_pvalues entropy gmean gstd hmean jarque_bera kstat kstatvar "
-            "kurtosis kurtosistest normaltest pmean sem skew skewtest tmax tmean tmin tsem tstd ttest_1samp "
-            "ttest_ind_from_stats ttest_rel tvar variation"
+            "bartlett chisquare circmean circstd circvar combine_pvalues entropy gmean gstd gzscore hmean jarque_bera "
+            "kstat kstatvar kurtosis kurtosistest median_abs_deviation normaltest pearsonr pmean power_divergence sem "
+            "skew skewtest tmax tmean tmin tsem tstd ttest_1samp ttest_ind_from_stats ttest_rel tvar variation"
         ),
         "ordered": "energy_distance siegelslopes theilslopes tiecorrect wasserstein_distance",
         "ranks": "mode rankdata",
-        "summaries": (
-            "boxcox boxcox_llf describe gzscore iqr median_abs_deviation moment yeojohnson yeojohnson_llf zmap zscore"
-        ),
+        "summaries": ("boxcox boxcox_llf describe iqr moment yeojohnson yeojohnson_llf zmap zscore"),
         "trimmed": "differential_entropy lmoment percentileofscore scoreatpercentile sigmaclip trim_mean",
     },
 )

@@ -40,6 +40,7 @@ from scipy.stats import brunnermunzel as brunnermunzel
 from scipy.stats import bws_test as bws_test
 from scipy.stats import chatterjeexi as chatterjeexi
 from scipy.stats import chi2_contingency as chi2_contingency
+from scipy.stats import chisquare as chisquare
 from scipy.stats import circmean as circmean
 from scipy.stats import circstd as circstd
 from scipy.stats import circvar as circvar
@@ -68,6 +69,7 @@ from scipy.stats import geninvgauss as geninvgauss
 from scipy.stats import gmean as gmean
 from scipy.stats import goodness_of_fit as goodness_of_fit
 from scipy.stats import gstd as gstd
+from scipy.stats import gzscore as gzscore
 from scipy.stats import hmean as hmean
 from scipy.stats import invwishart as invwishart
 from scipy.stats import irwinhall as irwinhall
@@ -94,6 +96,7 @@ from scipy.stats import make_distribution as make_distribution
 from scipy.stats import mannwhitneyu as mannwhitneyu
 from scipy.stats import matrix_normal as matrix_normal
 from scipy.stats import matrix_t as matrix_t
+from scipy.stats import median_abs_deviation as median_abs_deviation
 from scipy.stats import median_test as median_test
 from scipy.stats import monte_carlo_test as monte_carlo_test
 from scipy.stats import mood as mood
@@ -117,11 +120,13 @@ from scipy.stats import order_statistic as order_statistic
 from scipy.stats import ortho_group as ortho_group
 from scipy.stats import page_trend_test as page_trend_test
 from scipy.stats import pearson3 as pearson3
+from scipy.stats import pearsonr as pearsonr
 from scipy.stats import permutation_test as permutation_test
 from scipy.stats import pmean as pmean
 from scipy.stats import poisson_binom as poisson_binom
 from scipy.stats import poisson_means_test as poisson_means_test
 from scipy.stats import power as power
+from scipy.stats import power_divergence as power_divergence
 from scipy.stats import ppcc_max as ppcc_max
 from scipy.stats import ppcc_plot as ppcc_plot
 from scipy.stats import probplot as probplot
@@ -173,7 +178,6 @@ from scipy.stats import yeojohnson_normplot as yeojohnson_normplot
 from scipy.stats import yulesimon as yulesimon
 from scipy.stats import zipfian as zipfian
 
-from anyshape.scipy.stats.correlation import pearsonr as pearsonr
 from anyshape.scipy.stats.density import gaussian_kde as gaussian_kde
 from anyshape.scipy.stats.distribution import Family as _Family
 from anyshape.scipy.stats.hypotheses import false_discovery_control as false_discovery_control
@@ -188,7 +192,6 @@ from anyshape.scipy.stats.ordered import wasserstein_distance as wasserstein_dis
 from anyshape.scipy.stats.ranks import rankdata as rankdata
 from anyshape.scipy.stats.summaries import boxcox as boxcox
 from anyshape.scipy.stats.summaries import describe as describe
-from anyshape.scipy.stats.summaries import gzscore as gzscore
 from anyshape.scipy.stats.summaries import yeojohnson as yeojohnson
 from anyshape.scipy.stats.summaries import zmap as zmap
 from anyshape.scipy.stats.summaries import zscore as zscore
@@ -217,19 +220,6 @@ burr12: _Family
 cauchy: _Family
 chi: _Family
 chi2: _Family
-
-def chisquare(
-    f_obs: Any,
-    f_exp: Any = None,
-    ddof: Any = 0,
-    axis: Any = 0,
-    *,
-    sum_check: Any = True,
-    nan_policy: Any = "propagate",
-    keepdims: Any = False,
-) -> Any:
-    """Return Pearson's chi-squared of frequencies against expected ones, by default their mean; see above."""
-
 cosine: _Family
 crystalball: _Family
 dgamma: _Family
@@ -349,12 +339,6 @@ logser: _Family
 loguniform: _Family
 lomax: _Family
 maxwell: _Family
-
-def median_abs_deviation(
-    x: Any, axis: Any = 0, center: Any = None, scale: Any = 1.0, nan_policy: Any = "propagate", *, keepdims: Any = False
-) -> Any:
-    """Return the median of the distances from the center of the samples."""
-
 mielke: _Family
 
 def mode(a: Any, axis: Any = 0, nan_policy: Any = "propagate", keepdims: Any = False) -> Any:
@@ -378,19 +362,6 @@ def pointbiserialr(x: Any, y: Any, *, axis: Any = 0, nan_policy: Any = "propagat
     """Return the correlation of truth values and numbers, and the probability of one as large."""
 
 poisson: _Family
-
-def power_divergence(
-    f_obs: Any,
-    f_exp: Any = None,
-    ddof: Any = 0,
-    axis: Any = 0,
-    lambda_: Any = None,
-    *,
-    nan_policy: Any = "propagate",
-    keepdims: Any = False,
-) -> Any:
-    """Return the power divergence of frequencies from expected ones, by default their mean, and its probability."""
-
 powerlaw: _Family
 powerlognorm: _Family
 powernorm: _Family

@@ -1,6 +1,6 @@
-"""Define correlations and the line of least squares, with the functions and fields of `scipy.stats`.
+"""Define correlations of ranks and the line of least squares, with the functions and fields of `scipy.stats`.
 
-Probabilities of a test are two-sided, as `alternative` is by default; other alternatives are refused for traced arrays.
+Probabilities of these tests are two-sided, as `alternative` is by default; others are refused for traced arrays.
 """
 
 from typing import Any, NamedTuple
@@ -9,7 +9,6 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import real_floats
@@ -52,35 +51,6 @@ def _paired(function: str, x, y, alternative: str) -> tuple[Any, Any]:
     if x.ndim != y.ndim:
         raise ArgumentError(function, "y", f"has {y.ndim} axes, and x {x.ndim}", "pass samples of equal shapes")
     return x, y
-
-
-def _correlation(x, y, axis):
-    """Return the correlation of samples along an axis, between -1 and 1; NaN for constant or too few samples."""
-    x, y = (v - xp.mean(v, axis=axis, keepdims=True) for v in (x, y))
-    x, y = (v / xp.linalg.vector_norm(v, axis=axis, keepdims=True) for v in (x, y))
-    return xp.where(count_of(x, axis) < 2, np.nan, xp.clip(xp.sum(x * y, axis=axis), -1.0, 1.0)).astype(x.dtype)
-
-
-def pearsonr(x, y, *, alternative: str = "two-sided", method=None, axis=0) -> SignificanceResult:
-    """Return the correlation of samples of at least two, and the probability of one as large under independence.
-
-    The probability is that of a beta distribution, exact for normal samples.
-    """
-    if method is not None:
-        raise ArgumentError("pearsonr", "method", "is not available for a traced array", "leave it out")
-    x, y = _paired("pearsonr", x, y, alternative)
-    if axis is None:
-        x, y, axis = xp.ravel(x), xp.ravel(y), 0
-    ctx = context_of("pearsonr", x, y)
-    count = sizes(x)[axis]
-    ctx.require_equal(count, sizes(y)[axis], "x and y have equal lengths")
-    ctx.require(at_least(count, 2), f"x and y have {count} samples, and need at least 2")
-    r = _correlation(x, y, axis)
-    half = count_of(x, axis) / 2 - 1
-    safe = xp.where(half > 0, half, 1.0)
-    tail = 2 * xp.special.betainc(safe, safe, (1 - xp.abs(r)) / 2)
-    known = xp.where(half > 0, tail, xp.where(xp.isnan(r), np.nan, 1.0))
-    return SignificanceResult(r, known.astype(r.dtype))
 
 
 @sampled("a", "b", paired=True, least=0, vectors=True)

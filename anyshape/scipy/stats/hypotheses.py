@@ -10,7 +10,8 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import choice_of, is_traced
-from anyshape.scipy.stats.correlation import SignificanceResult, pearsonr
+from anyshape.scipy.stats.correlation import SignificanceResult
+from anyshape.scipy.stats.lent import pearsonr
 from anyshape.scipy.stats.sampling import along_last, count_of, filled_up, floats, sampled
 from anyshape.scipy.stats.trimmed import trim_mean
 from anyshape.transforms.control import check
@@ -24,11 +25,6 @@ def student(name: str, t: Any, freedom: Any, alternative: str) -> Any:
     signed = {"less": t, "greater": -t, "two-sided": -xp.abs(t)}[alternative]
     one = xp.special.stdtr(freedom, signed).astype(t.dtype)
     return 2 * one if alternative == "two-sided" else one
-
-
-def chi_squared(statistic: Any, freedom: Any) -> Any:
-    """Return the probability above a statistic of the chi-squared distribution."""
-    return xp.special.chdtrc(freedom, statistic).astype(statistic.dtype)
 
 
 def _count(x):
@@ -112,52 +108,6 @@ def levene(*samples, center, proportiontocut, axis) -> SignificanceResult:
 
 
 # -- tests of frequencies, and of a number with a yes or no
-
-_POWERS = {
-    "pearson": 1, "log-likelihood": 0, "freeman-tukey": -0.5, "mod-log-likelihood": -1, "neyman": -2,
-    "cressie-read": 2 / 3,
-}  # fmt: skip
-
-
-@sampled("f_obs", "f_exp", paired=True, least=0)
-def power_divergence(f_obs, f_exp, ddof, axis, lambda_) -> SignificanceResult:
-    """Return the power divergence of frequencies from expected ones, by default their mean, and its probability.
-
-    Sums of both must agree, or CheckError is raised when the program runs. `lambda_` is a number or a name.
-    """
-    if is_traced(lambda_):
-        raise ArgumentError("power_divergence", "lambda_", "is traced", "pass a number or a name")
-    power = 1 if lambda_ is None else _POWERS.get(lambda_, lambda_) if isinstance(lambda_, str) else lambda_
-    if isinstance(power, str):
-        problem = "is not known"
-        raise ArgumentError("power_divergence", f"lambda_={power!r}", problem, f"pass one of {', '.join(_POWERS)}")
-    observed = floats(f_obs)
-    if f_exp is None:
-        expected = xp.mean(observed, axis=axis, keepdims=True)
-    else:
-        observed, expected = xp.broadcast_arrays(observed, floats(f_exp))
-        totals = [xp.sum(x, axis=axis) for x in (observed, expected)]
-        tolerance = np.finfo(np.result_type(observed.dtype, expected.dtype)).eps ** 0.5
-        off = xp.abs(totals[0] - totals[1]) / xp.minimum(*totals) > tolerance
-        check(~xp.any(off), "power_divergence: the sums of f_obs and f_exp must agree")
-    if power == 1:
-        terms = (observed - expected) ** 2 / expected
-    elif power == 0:
-        terms = 2.0 * xp.special.xlogy(observed, observed / expected)
-    elif power == -1:
-        terms = 2.0 * xp.special.xlogy(expected, expected / observed)
-    else:
-        terms = observed * ((observed / expected) ** power - 1) / (0.5 * power * (power + 1))
-    statistic = xp.sum(terms, axis=axis)
-    return SignificanceResult(statistic, chi_squared(statistic, count_of(terms, axis) - 1 - ddof))
-
-
-@sampled("f_obs", "f_exp", paired=True, least=0)
-def chisquare(f_obs, f_exp, ddof, axis, sum_check) -> SignificanceResult:
-    """Return Pearson's chi-squared of frequencies against expected ones, by default their mean; see above."""
-    if not sum_check:
-        raise ArgumentError("chisquare", "sum_check=False", "is not available for traced arrays", "leave it out")
-    return power_divergence(f_obs, f_exp, ddof, axis, "pearson")
 
 
 @sampled("x", "y", paired=True, least=2, vectors=True)

@@ -51,6 +51,7 @@ SCIPY: Source = source_of_scipy(
     {"numpy": _Namespace(xp, **_SMOOTH), "scipy.special": _Namespace(special, **_SMOOTH)},
     {
         "_broadcast_arrays": _broadcast,
+        "_broadcast_shapes": lambda shapes, axis=None: xp.broadcast_shapes(*shapes),
         "_lazyselect": _select,
         "_length_nonmasked": _count,
         "_share_masks": lambda *arrays, **_: arrays[0] if len(arrays) == 1 else arrays,

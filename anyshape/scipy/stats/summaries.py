@@ -79,32 +79,13 @@ def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") 
     return xp.where(constant, np.nan, (x - mean) / xp.where(constant, 1.0, deviation))
 
 
-def gzscore(a: Any, *, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
-    """Return standard scores of the logarithms of samples."""
-    return zscore(xp.log(floats(a)), axis, ddof, nan_policy)
-
-
 @sampled("x", axis=None)
 def iqr(x, axis, rng, scale, interpolation) -> Any:
     """Return the distance of two percentiles, by default the interquartile range."""
     x = floats(x)
     low, high = xp.percentile(filled_up(x, axis), rng, axis=axis, method=interpolation)
-    return ((high - low) / _scale(scale, 1.3489795003921634)).astype(x.dtype)
-
-
-def _scale(scale, normal: float):
-    """Return a divisor: a number, or the spread of the standard normal distribution."""
-    return normal if isinstance(scale, str) and scale == "normal" else scale
-
-
-@sampled("x")
-def median_abs_deviation(x, axis, center, scale) -> Any:
-    """Return the median of the distances from the center of the samples."""
-    x = floats(x)
-    center = xp.median if center is None else center
-    middle = xp.expand_dims(center(x, axis=axis), axis) if axis is not None else center(x)
-    deviation = xp.median(xp.abs(x - middle), axis=axis)
-    return deviation / _scale(scale, 0.6744897501960817)
+    normal = isinstance(scale, str) and scale == "normal"
+    return ((high - low) / (1.3489795003921634 if normal else scale)).astype(x.dtype)  # that of a normal distribution
 
 
 # -- power transforms

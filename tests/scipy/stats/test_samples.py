@@ -70,6 +70,7 @@ VECTORS = {
     "percentileofscore": lambda s, x, y: np.stack([s.percentileofscore(x, y[:2], k) for k in ("rank", "mean", "weak")]),
     "sigmaclip": lambda s, x, y: list(s.sigmaclip(x, 1.5, 1.2)),
     "pointbiserialr": lambda s, x, y: list(s.pointbiserialr(x > 1, y)),
+    "pearsonr less": lambda s, x, y: list(s.pearsonr(x, y, alternative="less")),
     "tiecorrect": lambda s, x, y: s.tiecorrect(np.round(x)),
     "chisquare of frequencies": lambda s, x, y: list(s.chisquare(x, y * (np.sum(x) / np.sum(y)))),
     "ttest_ind_from_stats": lambda s, x, y: list(s.ttest_ind_from_stats(x, y, 7, y, x, 9, equal_var=False)),
@@ -223,7 +224,7 @@ def test_equal_samples_and_wrong_arguments():
     ]:
         with pytest.raises(ArgumentError, match=match):
             jit(function)(x)
-    with pytest.raises(AnyshapeError, match="sums of f_obs and f_exp must agree"):
+    with pytest.raises(AnyshapeError, match="sum of the observed frequencies must agree"):
         jit(lambda x: stats.chisquare(x, 2 * x).statistic)(x)
     with warnings.catch_warnings():
         assert stats.ttest_ind(x, x).confidence_interval() is not None  # concrete samples go to SciPy
