@@ -26,10 +26,9 @@ from anyshape.ops.control import name_sizes_op
 from anyshape.ops.control_flow import sized_op
 from anyshape.ops.creation import size_value_op
 from anyshape.ops.loops import Layout, scan_op
-from anyshape.ops.movement import reshape_op
 from anyshape.support.lazy_dataclass import replace
 
-_SAME = {name_sizes_op, sized_op, reshape_op}
+_SAME = {name_sizes_op, sized_op}
 
 
 def merge_loops(graph: Graph) -> Graph:
@@ -120,8 +119,6 @@ class _Pair:
     def _fits(self, i: int, k: int) -> bool:
         """Return whether operand i of the second loop is, trip by trip, result k of the first."""
         a, b = self.first, self.second
-        if a.node.outputs[k].meta.rank != b.node.inputs[i].meta.rank:
-            return False
         return a.carries <= k < a.joined if b.kind(i) == 1 else k >= a.joined and self._has_lengths_of(i, k)
 
     def _has_lengths_of(self, i: int, k: int) -> bool:
