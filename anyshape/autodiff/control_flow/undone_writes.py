@@ -5,6 +5,7 @@ overwrites. From the last trip on, they are written back: each read then finds t
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from itertools import chain
 from typing import Any
 
 from anyshape.autodiff.rule_tables import WRITES
@@ -96,12 +97,12 @@ class Planner:
     def plan(self, saved: Sequence[Value]) -> Undo | None:
         """Return a plan for values that would be saved, None where it would not save less."""
         carries = {i: own for i, own in self.carries.items() if self._pays(i, saved)}
-        remade = [v for v in saved if self._is_read(v, carries.keys())]
+        read = [v for v in saved if self._is_read(v, carries.keys())]
+        needed = self._needed(read, carries)
+        remade = [v for v in read if v not in needed]
         if not remade:
             return None
-        steps = [step for own in carries.values() for step in own]
-        needed = self._needed([*remade, *_makers_of_steps(steps)], carries.keys())
-        old = {node: self._old(node) for node in _writes(steps)}
+        old = {node: self._old(node) for node in _writes([*chain(*carries.values())])}
         plan = {i: (self.firsts[i], self.lasts[i], own) for i, own in carries.items()}
         others = dict.fromkeys([*saved, *needed, *old.values()]).keys() - {*remade}
         return Undo(
@@ -134,6 +135,7 @@ class Planner:
         lasts = node.inputs[: Layout(*dict(node.params)["layout"]).carries]
         if all(v in self.read for v in lasts):
             self.read.update({v: set().union(*own) for v in node.outputs if v not in self.read})
+            self.base.update(dict.fromkeys(node.outputs, self._base(lasts[0])))
 
     def _note_view(self, node: Node) -> None:
         """Note what a node computes from one value of a carry."""
@@ -150,21 +152,32 @@ class Planner:
         most, cost = max(read, default=-1), max(written, default=-1)
         return most > cost or (most == cost > 0 and read.count(most) > written.count(most))
 
-    def _needed(self, values: Sequence[Value], carries: Set[int]) -> list[Value]:
-        """Return what must be saved to make values again."""
-        needed, seen, todo = list[Value](), set[Value](), [*values]
-        versions = {v for i in carries for step in self.carries[i] for v in (step.after, step.before)}
-        versions |= {self.firsts[i] for i in carries}
+    def _needed(self, read: Sequence[Value], carries: Mapping[int, Sequence[Step]]) -> set[Value]:
+        """Return what must be saved to undo writes, and to make again what is read.
+
+        What is read off a value of a carry that is not there by then is saved, as an index that is overwritten.
+        """
+        steps, needed, seen = [*chain(*carries.values())], set[Value](), set[tuple[Value, int]]()
+        versions = {self.firsts[i] for i in carries} | {step.after for step in steps}
+        undone = {step.before: step.position for step in steps}
+        todo = self._times(read, steps)
         while todo:
-            value = todo.pop()
-            if value in seen or value in self.known or value in versions:
+            value, position = todo.pop()
+            is_there = undone.get(self._base(value), position + 1) > position
+            if (value, position) in seen or value in self.known or (is_there and value in versions):
                 continue
-            seen.add(value)
-            if self._is_read(value, carries):
-                todo += self.maker[value][1].inputs
+            seen.add((value, position))
+            if is_there and self._is_read(value, carries.keys()):
+                todo += [(v, position) for v in self.maker[value][1].inputs]
             else:
-                needed.append(value)
+                needed.add(value)
         return needed
+
+    def _times(self, read: Sequence[Value], steps: Sequence[Step]) -> list[tuple[Value, int]]:
+        """Return what is made again and what steps back read, with positions: each is needed before that is undone."""
+        made_at = {step.after: step.position for step in steps}
+        own = [(v, made_at.get(self._base(v), -1)) for v in read]
+        return own + [(v, step.position) for step in steps for v in _read_back(step)]
 
     def _old(self, node: Node) -> Value:
         """Return what a node overwrites, which is read in front of it."""
@@ -179,10 +192,12 @@ class Planner:
         return old
 
 
-def _makers_of_steps(steps: Sequence[Step]) -> list[Value]:
-    """Return what steps back read: positions of writes, and what loops give again."""
-    inputs = [(k, v, WRITES[node.op].part) for node in _writes(steps) for k, v in enumerate(node.inputs)]
-    return [*[v for k, v, part in inputs if k not in (0, part)], *[s.again for s in steps if s.again is not None]]
+def _read_back(step: Step) -> Sequence[Value]:
+    """Return what a step back reads: the positions of a write, or what a loop gives again."""
+    if step.node is None:
+        return [] if step.again is None else [step.again]
+    part = WRITES[step.node.op].part
+    return [v for k, v in enumerate(step.node.inputs) if k not in (0, part)]
 
 
 def _writes(steps: Sequence[Step]) -> list[Node]:

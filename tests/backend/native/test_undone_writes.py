@@ -113,6 +113,20 @@ def scattered(x):
     return y
 
 
+@program
+def overwritten_positions(x):
+    """Rows at positions that are overwritten before the rows are read, and positions of positions."""
+    m, q = np.outer(x, x), np.arange(len(x))[::-1] * 1
+    for i in range(len(x)):
+        k = q[i]
+        j = q[k]
+        q[i] = np.sum(q[: i + 1]) % len(x)
+        q[j] = (np.sum(q[i:]) + k) % len(x)
+        m[i] = m[k] * 0.5 + np.sum(m[q[: i + 1]] ** 2, axis=0) * m[j, 0] * 0.2
+        m[j] = m[q[j]] * np.sum(m[q[: i + 1]] ** 2, axis=0) * 0.1
+    return m
+
+
 def total(function, x):
     """Return a number that each result has a part in."""
     parts = [
@@ -154,6 +168,13 @@ IN_GATE = ("rows", "chosen", "scattered")  # the others take seconds
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in IN_GATE)) for n in PROGRAMS])
 def test_derivatives_are_those_of_complex_steps(name):
     check(PROGRAMS[name], ways=(compiled, lambda f: jit(f, compile="off", optimize="now")))
+
+
+def test_positions_that_a_trip_overwrites_are_saved():
+    slope = jit(grad(lambda u: total(overwritten_positions, u)), compile="off")
+    for n in (7, 0, 1):
+        expected = complex_step(overwritten_positions, vector(n))
+        np.testing.assert_allclose(slope(vector(n)), expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["recurrent", "written_twice", "rows", "columns", "scattered"])
