@@ -313,13 +313,13 @@ class CotangentSum:
     By then the other elements have been read, so the zeros need no copy of the array.
     """
 
-    __slots__ = ("first", "padded", "parts", "rest", "start", "terms", "total")
+    __slots__ = ("padded", "parts", "rest", "start", "terms", "total", "waiting")
 
     def __init__(self, start: Callable[[], Any] | None = None) -> None:
         """Begin a sum. `start` gives an array that parts may be added to in place, if no whole array comes first."""
         self.start = start
         self.total: Any = None
-        self.first: Part | None = None  # waits, as it may be all
+        self.waiting: list[Part] = []  # the first part, as it may be all, and windows that follow on a window
         self.rest: Rest | None = None
         self.parts: list[Part] = []
         self.padded: int = 0
@@ -327,15 +327,18 @@ class CotangentSum:
 
     def add(self, ct: Any) -> None:
         """Add a cotangent: an array or a part."""
-        total = merged(self.first, ct) if isinstance(self.first, Masked) and isinstance(ct, Masked) else None
+        first = self.waiting[0] if self.waiting else None
+        total = merged(first, ct) if isinstance(first, Masked) and isinstance(ct, Masked) else None
         if total is not None:
-            self.first, self.terms, ct = None, [], total
+            self.waiting, self.terms, ct = [], [], total
         if self.terms is not None:
             self.terms = _reached_with(self.terms, ct)
         if isinstance(ct, Part) and not isinstance(ct, Rest) and self._is_empty():
-            self.first = ct
+            self.waiting = [ct]
+        elif first is not None and _are_windows(first, ct) and len(self.waiting) < WAITING:
+            self.waiting.append(ct)
         else:
-            self._write_first()
+            self._write_waiting()
             self._add_term(ct)
 
     def _add_term(self, ct) -> None:
@@ -354,14 +357,14 @@ class CotangentSum:
 
     def value(self) -> Any:
         """Return the sum as an array."""
-        self._write_first()
+        self._write_waiting()
         self._write_rest()
         return self.total
 
     def part(self) -> Part | None:
         """Return the sum as a part, None if it has no element that is zero by construction."""
-        if self.first is not None or self.start is not None or not self.terms:
-            return self.first
+        if len(self.waiting) == 1 or self.start is not None or not self.terms:
+            return self.waiting[0] if self.waiting else None
         terms = self.terms
         return Summed(self.value(), Mask(lambda: _union(terms), *terms), is_clean=True, terms=terms)
 
@@ -371,13 +374,13 @@ class CotangentSum:
         return self.value() if part is None else part
 
     def _is_empty(self) -> bool:
-        return all(x is None for x in (self.first, self.total, self.rest, self.start))
+        return not self.waiting and all(x is None for x in (self.total, self.rest, self.start))
 
-    def _write_first(self) -> None:
-        """Add the part that waits for others."""
-        first, self.first = self.first, None
-        if first is not None:
-            self._write(first)
+    def _write_waiting(self) -> None:
+        """Add the parts that wait for others."""
+        waiting, self.waiting = self.waiting, []
+        for part in waiting:
+            self._write(part)
 
     def _write(self, part: Part) -> None:
         """Add a part: the first slices are padded, and others added in place."""
@@ -396,6 +399,12 @@ class CotangentSum:
         for part in self.parts:
             self.total = part.added_to(self.total)
         self.rest, self.parts, self.padded = None, [], PADDED if self.parts else self.padded
+
+
+def _are_windows(*cts: Any) -> bool:
+    """Return whether cotangents are windows at indices without axes."""
+    taken = [index for ct in cts if isinstance(ct, TakenPart) for index in ct.indices]
+    return all(isinstance(ct, (TakenPart, IndexedWindow)) for ct in cts) and not any(meta_of(i).rank for i in taken)
 
 
 def _gaps(terms: Sequence[Part]) -> list[Window] | None:

@@ -28,7 +28,7 @@ from anyshape.autodiff.cotangents import CotangentSum, SliceRead
 from anyshape.autodiff.jvp import push
 from anyshape.autodiff.replay import Replay, begin_replay, replay_node, with_sizes_of
 from anyshape.autodiff.rule_tables import PASS, TRANSPOSES, WINDOW_TRANSPOSES, Linear, zero_flow, zeros_like
-from anyshape.autodiff.structural_zeros import Part, whole
+from anyshape.autodiff.structural_zeros import whole
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, quiet, raises
@@ -160,8 +160,9 @@ def _pull_node(
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, metas, "transpose")
     inputs = [Linear(meta) if v in linear else env[v] for v, meta in zip(node.inputs, metas, strict=False)]
     params = _params_of(node, env, linear)
-    part = sums[node.outputs[0]].part() if len(node.outputs) == 1 else None
-    result = None if part is None else _pull_part(context, node, part, inputs, params, _scales(node, maker))
+    if _pull_windows(context, node, inputs, params, sums):
+        return
+    result = _pull_part(context, node, sums, inputs, params, _scales(node, maker))
     if result is None:
         end = CotangentSum.end if zero_flow(node.op)[1] is PASS else CotangentSum.value
         cts = [end(sums[v]) if v in sums else None for v in node.outputs]
@@ -179,14 +180,36 @@ def _params_of(node: Node, env: Replay, linear: set[Value]) -> dict[str, Any]:
     return params
 
 
+def _pull_windows(
+    ctx: ShapeGuardContext,
+    node: Node,
+    inputs: Sequence[Any],
+    params: Mapping[str, Any],
+    sums: dict[Value, CotangentSum],
+) -> bool:
+    """Add each of the windows that make up a cotangent to that of the input; False where it has other parts."""
+    pull, y = WINDOW_TRANSPOSES.get(node.op), node.outputs[0]
+    pulled = [] if pull is None else [pull(ctx, part, *inputs, **params) for part in sums[y].waiting]
+    if not pulled or None in pulled:
+        return False
+    del sums[y]
+    for window in pulled:
+        _add_all(node, [window], {*node.inputs}, sums)
+    return True
+
+
 def _pull_part(
-    ctx: ShapeGuardContext, node: Node, part: Part, inputs: Sequence[Any], params: Mapping[str, Any], scales: bool
+    ctx: ShapeGuardContext,
+    node: Node,
+    sums: Mapping[Value, CotangentSum],
+    inputs: Sequence[Any],
+    params: Mapping[str, Any],
+    scales: bool,
 ) -> Sequence[Any] | None:
     """Return the cotangents of the inputs of a node, where that of its output is a part; None: of the whole array."""
-    window = WINDOW_TRANSPOSES.get(node.op)
-    pulled = None if window is None else window(ctx, part, *inputs, **params)
-    if pulled is not None:
-        return [pulled if isinstance(x, Linear) else None for x in inputs]
+    part = sums[node.outputs[0]].part() if len(node.outputs) == 1 else None
+    if part is None:
+        return None
     rule = lambda ct, *xs: TRANSPOSES[node.op](ctx, ct, *xs, **params)
     return structural_zeros.pulled(node.op, ctx, rule, part, inputs, params, scales)
 

@@ -45,6 +45,15 @@ def read_often(x):
     return total
 
 
+def dots_of_rows(x):
+    """Return a sum of products of leading parts of rows, at positions from either end."""
+    y, total = np.outer(np.cos(x), x), 0.0
+    for i in range(x.shape[0]):
+        for j in range(i):
+            total = total + y[i, :j] @ y[j - i, :j] * y[i, j]
+    return total
+
+
 def slopes(function, x):
     """Return the gradient by steps in the imaginary direction."""
     return np.array([function(x + 1e-30j * row).imag / 1e-30 for row in np.eye(len(x))])
@@ -62,7 +71,7 @@ def check(function, x):
     np.testing.assert_allclose(jit(hessian(function))(x) @ x, change, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("function", [assigned, added, rearranged, read_often])
+@pytest.mark.parametrize("function", [assigned, added, rearranged, read_often, dots_of_rows])
 def test_derivatives_of_assignments_are_those_of_numpy(function):
     for n in SIZES:
         check(function, np.linspace(0.3, 1.4, n))
@@ -124,6 +133,14 @@ def test_a_sum_of_two_slices_stays_padded():
     made = jit(grad(lambda x: ((x[1:] - x[:-1]) ** 2).sum()))
     made(np.ones(4))
     assert "slice_add" not in str(made.programs()[0].graph)
+
+
+def test_rows_of_one_slice_are_added_where_they_belong():
+    made = jit(grad(dots_of_rows))
+    made(np.ones(4))
+    plan = str(made.programs()[0].plan)
+    assert "scatter_add" in plan
+    assert "put_add" not in plan
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128", "int64", "uint8", "bool"])

@@ -105,7 +105,21 @@ def _dynamic_update_slice(x, update, *starts):
 
 
 kernel(dy.nonzero_op, _nonzero)
-kernel(dy.size_token_op, _size_token)
+
+
+def _inline_size_token(site):
+    """Make the token at once for an integer in 0..limit."""
+    if site.params["rounds"]:
+        return None
+    (x,), size, limit = site.operands, f"{site.target}_n", site.params["limit"]
+    limit = "None" if limit is None else site.text(limit)
+    test = f"if {size} >= 0:" if limit == "None" else f"if 0 <= {size} <= {limit}:"
+    token = f"{site.bind(np.ndarray)}(({size},), {site.bind(np.dtype(bool))}, {site.bind(_NOTHING)}, 0, (0,))"
+    otherwise = f"{site.bind(_size_token)}({x}, limit={limit}, rounds=False)"
+    return [f"{size} = int({x})", f"{test} {site.target} = {token}", f"else: {site.target} = {otherwise}"]
+
+
+kernel(dy.size_token_op, _size_token, inline=_inline_size_token)
 kernel(dy.repeated_op, _repeated)
 kernel(dy.unique_op, _unique)
 for _op, _run in ((dy.nonzero_op, _nonzero), (dy.repeated_op, _repeated), (dy.unique_op, _unique)):

@@ -155,18 +155,29 @@ def _window(layout, starts, sizes):
     return tuple([slice(start, start + size) for start, size in zip(first, sizes, strict=True)])
 
 
-def _element(site, numbers):
-    """Return the line that reads the one index vector of an element, a test of it, and its key; None for others."""
+def _key_of(start, size):
+    """Return the key of an axis: an element, or so many from a start on."""
+    return start if size is None else f"{start}:{f'{start} + ' if start else ''}{size}"
+
+
+def _named_window(site, numbers, sizes):
+    """Return the lines that read the one index vector, a test of it, and the window there; None for other windows.
+
+    `sizes` are the sources of the sizes of the window.
+    """
     params, (x, indices) = dict(site.params), site.metas[:2]
-    layout = _layout(ga.windows_of(params, numbers), x.rank, indices.rank)
-    if params["mode"] != "error" or layout.batch or sorted(layout.starts) != [*range(x.rank)] or layout.windowed:
+    layout, (operand, index) = _layout(ga.windows_of(params, numbers), x.rank, indices.rank), site.operands[:2]
+    in_order = layout.offset == tuple(range(len(layout.windowed)))
+    if params["mode"] != "error" or layout.batch or layout.first or not layout.starts or not in_order:
         return None
-    start, operand = [f"{site.target}_i{axis}" for axis in range(x.rank)], site.operands[0]
+    start = {axis: f"{index}_i{k}" for k, axis in enumerate(layout.starts)}
     comma, method = (",", "tolist") if indices.rank else ("", "item")
-    read = f"{', '.join([start[axis] for axis in layout.starts])}{comma} = {site.operands[1]}.{method}()"
-    sizes = [f"{operand}.shape[{axis}]" for axis in range(x.rank)] if x.rank > 1 else [f"len({operand})"]
-    test = " and ".join([f"0 <= {i} < {n}" for i, n in zip(start, sizes, strict=True)])
-    return read, test, f"{operand}[{', '.join(start)}]"
+    read = site.once(f"{', '.join(start.values())}{comma} = {index}.{method}()")
+    size = dict(zip(layout.windowed, sizes, strict=True))
+    whole = [f"{operand}.shape[{axis}]" if x.rank > 1 else f"len({operand})" for axis in range(x.rank)]
+    tests = [f"0 <= {start[a]} <= {whole[a]} - {size.get(a, 1)}" for a in sorted(start)]
+    key = [_key_of(start.get(axis, ""), size.get(axis)) for axis in range(x.rank)]
+    return read, " and ".join(tests), f"{operand}[{', '.join(key)}]"
 
 
 # -- gather ------------------------------------------------------------------------------------------------------
@@ -185,14 +196,16 @@ def _gather_case(params, metas):
 
 
 def _inline_gather(site):
-    """Read an element; what is beyond the array, the kernel refuses."""
-    is_plain = site.metas[0].rank and site.metas[0].dtype.kind in "fcb"  # scalars of integers warn where they wrap
-    element = _element(site, ga.GATHER) if is_plain else None
-    if element is None:
+    """Read a window; what is beyond the array, the kernel refuses."""
+    is_plain = site.result.rank or site.metas[0].dtype.kind in "fcb"  # scalars of integers warn where they wrap
+    sizes = [site.text(n) for k, n in enumerate(site.params["slice_sizes"]) if k not in site.params[ga.GATHER[1]]]
+    window = _named_window(site, ga.GATHER, sizes) if is_plain else None
+    if window is None:
         return None
-    read, test, here = element
+    read, test, here = window
     (otherwise,) = site.call(_gather_case(site.params, site.metas))
-    return [read, f"if {test}: {site.target} = {here}", f"else: {otherwise}"]
+    copied = ".copy()" if site.result.rank else ""
+    return [*read, f"if {test}: {site.target} = {here}{copied}", f"else: {otherwise}"]
 
 
 def _gathered(operand, indices, layout, sizes, mode, fill_value):
@@ -314,23 +327,29 @@ def _scatter(how):
     return run, case
 
 
-def _inline_scatter(case, sign):
-    """Return what writes an element inline, where memory of the operand is free; numbers that wrap are added by NumPy.
+def _add_into(part, update):
+    np.add(part, update, part)
+
+
+def _inline_scatter(case, ufunc):
+    """Return what writes a window inline, where memory of the operand is free; numbers that wrap are added by NumPy.
 
     What is beyond the array, the kernel refuses.
     """
 
     def inline(site):
-        (x, _, update), dtype = site.operands, site.metas[0].dtype
-        if site.out != x or not site.metas[0].rank or (sign == "+=" and dtype.kind not in "fc"):
+        (x, _, update), meta = site.operands, site.metas[2]
+        wraps = not meta.rank and ufunc is not None and meta.dtype.kind not in "fc"
+        sizes = [f"{update}.shape[{k}]" for k in range(meta.rank)]
+        window = None if site.out != x or wraps else _named_window(site, ga.SCATTER, sizes)
+        if window is None:
             return None
-        element = _element(site, ga.SCATTER)
-        if element is None:
-            return None
-        read, test, here = element
+        read, test, here = window
         (otherwise,) = site.call(case(site.params, site.metas), x)
-        written = f"{here} {sign} {update}; {site.target} = {x}"
-        return [read, f"if {test} and {x}.flags.c_contiguous: {written}", f"else: {otherwise}"]
+        written = f"{here} {'=' if ufunc is None else '+='} {update}"
+        if meta.rank and ufunc is not None:
+            written = f"{site.bind(_add_into)}({here}, {update})"
+        return [*read, f"if {test} and {x}.flags.c_contiguous: {written}; {site.target} = {x}", f"else: {otherwise}"]
 
     return inline
 
@@ -393,8 +412,7 @@ for _kind, _ufunc, _combine in (
     ("max", np.maximum, _combining(np.maximum)),
 ):
     _run, _case = _scatter((f"scatter_{_kind}", _ufunc, _combine))
-    _sign = {"add": "+=", "set": "="}.get(_kind)
-    _inline = None if _sign is None else _inline_scatter(_case, _sign)
+    _inline = _inline_scatter(_case, _ufunc) if _kind in ("add", "set") else None
     kernel(ga.SCATTERS[_kind], _run, out=True, specialise=_case, inline=_inline)
 
 

@@ -33,6 +33,7 @@ class CallSite:
     - `text`: gives the source of a size or of a tuple of sizes.
     - `bind`: gives a name for an object. The name of a function is for calls alone: it stands for the function at a
       line of the user. What a call passes on stands in a `partial`.
+    - `once`: gives a line that computes names the first time that it is asked for, and nothing later.
     - `ints`: the sources of operands that are int64 scalars as Python ints.
     - `is_int`: whether the result is to be a Python int.
     """
@@ -45,6 +46,7 @@ class CallSite:
     out: str | None
     text: Callable[[Any], str]
     bind: Callable[[Any], str]
+    once: Callable[[str], list[str]] = lambda line: [line]
     ints: Sequence[str] = ()
     is_int: bool = False
 

@@ -301,7 +301,7 @@ class StepSource:
     """Collects lines, and the objects that names in them are bound to.
 
     - `size_locals`: locals of variables that the lines may read.
-    - `computed`: locals of size expressions and of calls inside them, each computed once.
+    - `computed`: locals of size expressions and of calls inside them, and lines that compute others, each once.
     - `sources`: the slots that unnamed sizes of the current step are read from.
     - `prefix`: begins the names of the locals.
     - `ints`: slots that hold Python ints.
@@ -318,7 +318,7 @@ class StepSource:
     def __init__(self, size_locals: Mapping[DimVar, str], names: dict[str, Any]) -> None:
         self.size_locals, self.names = size_locals, names
         self.lines: list[str] = []
-        self.computed: dict[DimExpr | Call, str] = {}
+        self.computed: dict[DimExpr | Call | str, str] = {}
         self.sources: tuple[str, ...] = ()
 
     def bind(self, prefix: str, thing: Any) -> str:
@@ -383,7 +383,15 @@ class StepSource:
                 return self.bind("p", thing)
             return self.bind(f"k_{step.op.name}_", self.placed.at(thing, step.where))
 
-        site = CallSite(target, tuple(operands), dict(step.params), step.metas, result, step.reuse, self._param, bind)
+        def once(line: str) -> list[str]:
+            if line in self.computed:
+                return []
+            self.computed[line] = line
+            return [line]
+
+        site = CallSite(
+            target, tuple(operands), dict(step.params), step.metas, result, step.reuse, self._param, bind, once
+        )
         if result == INT:
             site = replace(site, ints=list(map(self._int, step.inputs)), is_int=target in self.ints)
         return inline(site)
