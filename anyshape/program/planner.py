@@ -258,9 +258,8 @@ class Planner:
     def kernel_outcomes(self) -> tuple[str, ...]:
         """Return what became of the groups and loops that were to be compiled, a line for each outcome."""
         states = [state for kernels in self.kernels for state in kernels.outcomes().values()]
-        loops = [] if self.nests is None else self.nests.states()
         groups = [f"{count} of {len(states)} groups: {state}" for state, count in Counter(states).items()]
-        return *groups, *[f"{count} of {len(loops)} loops: {state}" for state, count in Counter(loops).items()]
+        return *groups, *([] if self.nests is None else self.nests.outcomes())
 
     def _compiled_at_need(self, graph: Graph, timers: Timers | None, tier: Tier | None, meter: Meter | None) -> Run:
         """Return the function for sizes whose shape-only values are too large to cache; its first call compiles it."""

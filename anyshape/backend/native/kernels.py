@@ -133,7 +133,9 @@ class PlanKernels:
         return self.later if self.later is not None and site.nest().name else self
 
     def outcomes(self) -> dict[str, str]:
-        """Return what became of each group by now."""
+        """Return what became of each group by now; nothing where a build waits for the first run of the plan."""
+        if self.mode == "wait" and any(library.build is None for library in self._pending):
+            return {}
         self.refresh()
         return self.states | ({} if self.later is None else self.later.outcomes())
 

@@ -49,6 +49,11 @@ class NestSite:
         return self._nest is not None
 
     @property
+    def has_run(self) -> bool:
+        """True once NumPy or C has run the loop."""
+        return self.seconds > 0 or self.was_asked
+
+    @property
     def state(self) -> str:
         """Return "compiled", or why NumPy runs the loop."""
         return "NumPy: runs so far are too short" if self._nest is None else self._nest.state
@@ -159,9 +164,24 @@ class Nests:
     def sites(self) -> list[NestSite]:
         return [site for plan in self.plans for site in plan.sites]
 
+    def _reported(self) -> list[NestSite]:
+        """Return the loops of the last plan that has run. Loops inside of one that is compiled are a part of it."""
+        plans = [plan for plan in self.plans if any(site.has_run for site in plan.sites)] or self.plans
+        return [site for plan in plans[-1:] for site in plan.sites if not site.depth or site.was_asked]
+
     def states(self) -> list[str]:
-        """Return what became of each loop; those inside of one that is compiled are a part of it."""
-        return [site.state for site in self.sites if not site.depth or site.was_asked]
+        """Return what became of each loop."""
+        return [site.state for site in self._reported()]
+
+    def outcomes(self) -> list[str]:
+        """Return what became of the loops, with their lines, a text for each outcome."""
+        sites, lines = self._reported(), dict[str, list[str]]()
+        for site in sites:
+            lines.setdefault(site.state, []).append(str(site.step.where or "a loop of the library"))
+        return [
+            f"{len(where)} of {len(sites)} loops: {state} ({', '.join(dict.fromkeys(where))})"
+            for state, where in lines.items()
+        ]
 
     def settle(self, least: float) -> None:
         """Wait for builds; see `NestSite`."""

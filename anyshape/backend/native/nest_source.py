@@ -270,7 +270,11 @@ class _Body:
         for variable, (value, number) in self.graph.runtime.items():
             defined.setdefault(value, []).append((variable, number))
         for self.position, node in nodes:
-            self._write(node)
+            try:
+                self._write(node)
+            except NotExpressible as reason:
+                reason.where = reason.where or node.where
+                raise
             self._define(defined, node)
 
     def _define(self, defined: Mapping[Value, Sequence[tuple[DimVar, int]]], node: Node) -> None:

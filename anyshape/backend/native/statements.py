@@ -20,6 +20,7 @@ from anyshape.backend.compiler.c_expressions import CSite, CText, c_literal, c_t
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import Group, Literal, Slot, Step
 from anyshape.graph.ir.graph import Op
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import indexing as ix
@@ -114,7 +115,12 @@ def _powers(writer, x, dtype: np.dtype, remaining: Sequence[Any]) -> tuple[Any, 
 
 
 class NotExpressible(Exception):
-    """Step that no kernel in C computes; the text says which, and why."""
+    """Step that no kernel in C computes; the text says which, and why, and `where` the line of the user."""
+
+    where: SourceLine | None = None
+
+    def __str__(self) -> str:
+        return super().__str__() + ("" if self.where is None else f" at {self.where}")
 
 
 @dataclass(eq=False, slots=True)

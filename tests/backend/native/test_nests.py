@@ -539,6 +539,55 @@ def test_a_nest_that_the_compiler_refuses_leaves_the_others_compiled(started, mo
     assert "loops: NumPy: " in str(mine.explain()) and "refused" in str(mine.explain())
 
 
+def test_explain_tells_the_lines_of_loops_and_of_what_leaves_them_to_numpy():
+    def two(x):
+        total = 0.0
+        for i in range(x.shape[0]):
+            total = total + np.sin(x[i]) * total
+        for i in range(x.shape[0]):
+            anyshape.debug.callback(lambda v: None, x[i])
+            total = total * x[i]
+        return total
+
+    mine, first = jit(two, compile="wait"), two.__code__.co_firstlineno
+    mine(vector(5))
+    assert mine.programs()[0].kernels == (
+        f"1 of 2 loops: compiled (test_nests.py:{first + 2})",
+        f"1 of 2 loops: NumPy: effect has no statement in C at test_nests.py:{first + 5} (test_nests.py:{first + 4})",
+    )
+
+
+def test_explain_counts_the_plan_that_runs():
+    def large(x):  # has values of sizes alone; where they are too large to be cached, another plan runs
+        for i in range(1, x.shape[0]):
+            x[i] += np.cos(x[i - 1]).sum() * x[i]
+        return np.sum(np.cos(np.arange(x.size, like=x).reshape(x.shape)) * x * 0.5)
+
+    mine = jit(lambda x: large(x.copy()), compile="wait")
+    for rows in (3, 700):
+        mine(np.ones((rows, 1000)))
+        assert all(line.split()[0] == line.split()[2] and "compiled" in line for line in mine.programs()[0].kernels)
+
+
+@pytest.mark.parametrize("chunks", [False, True])
+def test_loops_of_programs_in_files_and_of_chunks_are_built_where_they_run(chunks, started, tmp_path, monkeypatch):
+    step, x = anyshape.value_and_grad(swept), vector(9)
+    expected = outcome(jit(step, compile="off"), x)
+    if chunks:
+        run = anyshape.cluster.chunked_sum(jit(step, compile="wait"), over="x", executor=anyshape.cluster.Threads(2))
+        assert_same(outcome(run, [x]), expected, 1e-12)
+    else:
+        made = jit(step, compile="off")
+        made(x)
+        made.programs()[0].save(tmp_path / "program")
+        assert not started
+        monkeypatch.setattr(anyshape.config, "compile", "wait")
+        loaded = anyshape.load(tmp_path / "program")
+        assert_same(outcome(loaded, x), expected, 1e-12)
+        assert any("loops: compiled" in line for line in loaded.kernels)
+    assert len(started) == 1
+
+
 def test_what_one_example_raises_in_a_branch_is_raised(served):
     def limited(x):
         total = 0.0
