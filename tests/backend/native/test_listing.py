@@ -70,8 +70,14 @@ def test_what_numpy_runs_is_named_with_the_reason():
 
 
 @needs_compiler
-@pytest.mark.parametrize("way", ["values", "vjp", "order 2"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        pytest.param(name, way, marks=[pytest.mark.slow] * ((k + turn) % 3 != 0))
+        for k, name in enumerate(PROGRAMS)
+        for turn, way in enumerate(["values", "vjp", "order 2"])
+    ],
+)
 def test_the_text_to_read_computes_the_same(name, way, monkeypatch):
     def written(*args):
         nest = nest_source.nest_text(*args, with_lines=True)
