@@ -259,7 +259,13 @@ class Planner:
         """Return what became of the groups and loops that were to be compiled, a line for each outcome."""
         states = [state for kernels in self.kernels for state in kernels.outcomes().values()]
         groups = [f"{count} of {len(states)} groups: {state}" for state, count in Counter(states).items()]
-        return *groups, *([] if self.nests is None else self.nests.outcomes())
+        return *groups, *(self._limited_loops() if self.nests is None else self.nests.outcomes())
+
+    def _limited_loops(self) -> list[str]:
+        """Return the outcome of loops that no plan has as machine code, as memory is limited."""
+        if self.compile_mode == "off" or self.max_bytes is None or not has_loop(self.graph.nodes):
+            return []
+        return loop_nests.outcomes_of([(_LIMITED, node.where) for node in self.graph.nodes if has_loop([node])])
 
     def _compiled_at_need(self, graph: Graph, timers: Timers | None, tier: Tier | None, meter: Meter | None) -> Run:
         """Return the function for sizes whose shape-only values are too large to cache; its first call compiles it."""
@@ -300,6 +306,7 @@ def _batched(graph: Graph, stacked: Sequence[bool]) -> Graph | None:
 
 
 _LOG = logging.getLogger("anyshape.passes")
+_LIMITED = "NumPy: max_bytes limits the memory of a call"  # a state of loops
 _SEGMENTS = (1, 2, 4, 8, 16)  # into which the first part of a program is cut; more of them keep more and peak less
 _MOST_SLOTS = 1024  # of a loop whose trips values decide: 500,000 trips are made three times at most
 _MAX_SEARCHES = 4  # of one program; later calls use one of the plans found

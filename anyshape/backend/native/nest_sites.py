@@ -11,6 +11,7 @@ import numpy as np
 from anyshape.backend.compiler.op_traits import nanoseconds
 from anyshape.backend.compiler.plan import Step
 from anyshape.graph.ir.graph import Graph, HasParams, subgraphs
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.sizes.expr import Size, as_atom, variables
 from anyshape.graph.sizes.substitute import evaluate
@@ -175,18 +176,20 @@ class Nests:
 
     def outcomes(self) -> list[str]:
         """Return what became of the loops, with their lines, a text for each outcome."""
-        sites, lines = self._reported(), dict[str, list[str]]()
-        for site in sites:
-            lines.setdefault(site.state, []).append(str(site.step.where or "a loop of the library"))
-        return [
-            f"{len(where)} of {len(sites)} loops: {state} ({', '.join(dict.fromkeys(where))})"
-            for state, where in lines.items()
-        ]
+        return outcomes_of([(site.state, site.step.where) for site in self._reported()])
 
     def settle(self, least: float) -> None:
         """Wait for builds; see `NestSite`."""
         for site in self.sites:
             site.settle(least)
+
+
+def outcomes_of(loops: Sequence[tuple[str, SourceLine | None]]) -> list[str]:
+    """Return a text for each outcome of loops, with their lines."""
+    lines: dict[str, list[str]] = {}
+    for state, where in loops:
+        lines.setdefault(state, []).append(str(where or "a loop of the library"))
+    return [f"{len(ws)} of {len(loops)} loops: {s} ({', '.join(dict.fromkeys(ws))})" for s, ws in lines.items()]
 
 
 def seconds_of(step: Step, shapes: Sequence[tuple[int, ...]]) -> float:

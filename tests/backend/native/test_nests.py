@@ -557,6 +557,14 @@ def test_explain_tells_the_lines_of_loops_and_of_what_leaves_them_to_numpy():
     )
 
 
+def test_explain_tells_that_a_limit_of_memory_leaves_loops_to_numpy():
+    mine = jit(swept, compile="wait", max_bytes=1 << 20)
+    mine(vector(5))
+    line = f"test_nests.py:{swept.__code__.co_firstlineno + 3}"
+    assert mine.programs()[0].kernels == (f"1 of 1 loops: NumPy: max_bytes limits the memory of a call ({line})",)
+    assert mine.programs()[0].kernels[0] in str(mine.explain())
+
+
 def test_explain_counts_the_plan_that_runs():
     def large(x):  # has values of sizes alone; where they are too large to be cached, another plan runs
         for i in range(1, x.shape[0]):
