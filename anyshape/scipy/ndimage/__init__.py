@@ -12,23 +12,26 @@ _SERVED = Module(
     own={"measurements": "sum"},
     through={
         "filtering": (
-            "convolve convolve1d correlate correlate1d gaussian_filter gaussian_filter1d gaussian_gradient_magnitude "
-            "gaussian_laplace laplace maximum_filter maximum_filter1d minimum_filter minimum_filter1d prewitt sobel "
-            "uniform_filter uniform_filter1d"
+            "convolve correlate correlate1d gaussian_filter gaussian_filter1d gaussian_gradient_magnitude "
+            "maximum_filter maximum_filter1d minimum_filter minimum_filter1d prewitt sobel uniform_filter "
+            "uniform_filter1d"
         ),
         "interpolation": "affine_transform map_coordinates rotate shift spline_filter spline_filter1d zoom",
         "measurements": (
-            "center_of_mass distance_transform_bf distance_transform_cdt distance_transform_edt extrema "
-            "fourier_gaussian fourier_shift fourier_uniform generic_gradient_magnitude generic_laplace "
-            "geometric_transform histogram label maximum maximum_position mean median minimum minimum_position "
-            "standard_deviation sum_labels variance watershed_ift"
+            "center_of_mass distance_transform_bf distance_transform_cdt distance_transform_edt fourier_gaussian "
+            "fourier_shift fourier_uniform generic_gradient_magnitude generic_laplace geometric_transform label "
+            "maximum maximum_position mean median minimum minimum_position standard_deviation sum_labels variance "
+            "watershed_ift"
         ),
         "morphology": (
-            "binary_closing binary_dilation binary_erosion binary_fill_holes binary_hit_or_miss binary_opening "
-            "binary_propagation black_tophat generic_filter grey_closing grey_dilation grey_erosion grey_opening "
-            "median_filter morphological_gradient morphological_laplace percentile_filter rank_filter white_tophat"
+            "binary_closing binary_dilation binary_erosion binary_hit_or_miss binary_opening generic_filter "
+            "grey_dilation grey_erosion median_filter percentile_filter rank_filter"
         ),
     },
+    lent=(
+        "binary_fill_holes binary_propagation black_tophat convolve1d extrema gaussian_laplace grey_closing "
+        "grey_opening histogram laplace morphological_gradient morphological_laplace white_tophat"
+    ),
 )
 __all__ = [*_SERVED.own]
 __getattr__, __dir__ = _SERVED.named, _SERVED.public_names

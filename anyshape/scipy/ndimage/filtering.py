@@ -58,14 +58,6 @@ def correlate1d(input, weights, axis, output, mode, cval, origin) -> Any:
     return ext.in_dtype(correlated(x, _conjugate(w), [along], [before], ext.filter_mode(name, mode), cval), dtype)
 
 
-@signed_as_in(scipy_ndimage)
-def convolve1d(input, weights, axis, output, mode, cval, origin) -> Any:
-    """Return the convolution of an image with a vector of weights along an axis."""
-    w = as_traced(weights)
-    turned = -origin - (1 - w.shape[0] % 2)
-    return correlate1d(input, _conjugate(mv.rev(w, tuple(range(w.ndim)))), axis, output, mode, cval, turned)
-
-
 def _over_axes(name: str, input, weights, output, mode, cval, origin, axes, turned: bool):
     """Return an image correlated with weights over some axes, or convolved where they are turned."""
     dtype = ext.output_dtype(name, input, output, weights)
@@ -280,21 +272,6 @@ def _slope(name: str, across: Sequence[float]) -> Callable[..., Any]:
 
 sobel: Callable[..., Any] = _slope("sobel", (1, 2, 1))
 prewitt: Callable[..., Any] = _slope("prewitt", (1, 1, 1))
-
-
-def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None) -> Any:
-    """Return the sum of second differences along each axis."""
-    dtype, x = ext.output_dtype("laplace", input, output), as_traced(input)
-    along = axes_of(axes, x.ndim, "laplace")
-    modes = ext.for_each("laplace", "mode", mode, len(along))
-    parts = [correlate1d(x, [1, -2, 1], axis, dtype, m, cval) for axis, m in zip(along, modes, strict=True)]
-    return sum(parts[1:], parts[0]) if parts else ew.convert(x, dtype)
-
-
-def gaussian_laplace(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **kwargs) -> Any:
-    """Return the sum of second derivatives of an image smoothed by a Gaussian."""
-    parts = _derivatives("gaussian_laplace", input, sigma, 2, output, mode, cval, axes, kwargs)
-    return sum(parts[1:], parts[0])
 
 
 def gaussian_gradient_magnitude(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **kwargs) -> Any:

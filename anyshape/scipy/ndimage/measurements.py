@@ -282,21 +282,6 @@ def maximum_position(input: Any, labels: Any = None, index: Any = None) -> Any:
     return _positions("maximum_position", input, labels, index, -1)
 
 
-def extrema(input: Any, labels: Any = None, index: Any = None) -> tuple[Any, Any, Any, Any]:
-    """Return the least and the greatest element of each part, and their positions."""
-    where = input, labels, index
-    return minimum(*where), maximum(*where), minimum_position(*where), maximum_position(*where)
-
-
-def histogram(input: Any, min: Any, max: Any, bins: Any, labels: Any = None, index: Any = None) -> Any:
-    """Return the counts of the elements of a part in bins of equal width; `index` is one label."""
-    x, inside, shape = parts_of(input, labels, index)
-    if shape:
-        raise ArgumentError("histogram", "index", "has several labels", "pass one, or map over them")
-    edges = xp.linspace(min, max, static_int(bins, "histogram", "bins") + 1)
-    return xp.histogram(x, edges, weights=inside[0].astype(np.float64))[0].astype(np.int64)
-
-
 def geometric_transform(
     input: Any, mapping: Callable[..., Any], output_shape: Any = None, output: Any = None, order: Any = 3,
     mode: str = "constant", cval: Any = 0.0, prefilter: bool = True, extra_arguments: Any = (),

@@ -169,30 +169,6 @@ def _grey(name: str, doc: str, combine: Callable[[Any, Callable[[int, Any], Any]
 
 grey_erosion: Filter = _grey("grey_erosion", "the least element of each window", lambda x, move: move(1, x))
 grey_dilation: Filter = _grey("grey_dilation", "the greatest element of each window", lambda x, move: move(-1, x))
-grey_opening: Filter = _grey("grey_opening", "the dilation of the erosion", lambda x, move: move(-1, move(1, x)))
-grey_closing: Filter = _grey("grey_closing", "the erosion of the dilation", lambda x, move: move(1, move(-1, x)))
-
-
-def _less(x, y):
-    return xp.logical_xor(x, y) if x.dtype.kind == "b" else x - y
-
-
-white_tophat: Filter = _grey(
-    "white_tophat", "an image less its opening", lambda x, move: _less(x, move(-1, move(1, x)))
-)
-black_tophat: Filter = _grey(
-    "black_tophat", "the closing of an image less the image", lambda x, move: _less(move(1, move(-1, x)), x)
-)
-morphological_gradient: Filter = _grey(
-    "morphological_gradient", "the dilation less the erosion", lambda x, move: move(-1, x) - move(1, x)
-)
-morphological_laplace: Filter = _grey(
-    "morphological_laplace",
-    "the sum of dilation and erosion less the image twice",
-    lambda x, move: move(-1, x) + move(1, x) - 2 * x,
-)
-
-
 # -- morphology of binary images
 
 
@@ -257,19 +233,6 @@ def binary_closing(input, structure, iterations, output, origin, mask, border_va
     options = structure, iterations, mask, border_value, origin
     dilated = _repeated("binary_closing", input, *options, True, output, axes)
     return _repeated("binary_closing", dilated, *options, False)
-
-
-@signed_as_in(scipy_ndimage)
-def binary_propagation(input, structure, mask, output, border_value, origin, axes) -> Any:
-    """Return the dilation of an image inside of a mask until nothing changes."""
-    return binary_dilation(input, structure, -1, mask, output, border_value, origin, axes=axes)
-
-
-def binary_fill_holes(input, structure=None, output=None, origin=0, *, axes=None) -> Any:
-    """Return an image with what no structure reaches from beyond the border."""
-    outside = xp.asarray(input) == 0
-    reached = binary_dilation(xp.zeros_like(outside), structure, -1, outside, output, 1, origin, axes=axes)
-    return ~reached
 
 
 @signed_as_in(scipy_ndimage)

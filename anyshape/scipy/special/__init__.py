@@ -17,11 +17,11 @@ _SERVED = Module(
     through={
         "counting": "bernoulli euler multigammaln",
         "orders": (
-            "assoc_laguerre assoc_legendre_p assoc_legendre_p_all diric factorial2 h1vp h2vp ivp jvp kvp legendre_p "
-            "legendre_p_all softplus sph_harm_y_all sph_legendre_p sph_legendre_p_all spherical_in spherical_jn "
-            "spherical_kn spherical_yn yvp"
+            "assoc_legendre_p assoc_legendre_p_all diric factorial2 legendre_p legendre_p_all softplus sph_harm_y_all "
+            "sph_legendre_p sph_legendre_p_all spherical_in spherical_jn spherical_kn spherical_yn"
         ),
     },
+    lent="assoc_laguerre h1vp h2vp ivp jvp kvp yvp",
 )
 SHARED: dict[str, Any] = {ufunc.__name__: function for ufunc, function in core.UFUNCS.items()}  # by NumPy's names
 __dir__ = _SERVED.public_names

@@ -6,7 +6,7 @@ Define functions of `scipy.special` with two results, with complex ones, or of i
 """
 
 from collections.abc import Callable
-from math import comb, pi
+from math import pi
 from typing import Any
 
 import numpy as np
@@ -50,50 +50,6 @@ def spherical_in(n: Any, z: Any, derivative: bool = False) -> Any:
 def spherical_kn(n: Any, z: Any, derivative: bool = False) -> Any:
     """Return the modified spherical Bessel function of the second kind at real z, or its derivative."""
     return _spherical("spherical_kn", n, z, derivative)
-
-
-def _differentiated(name: str, function: Callable[..., Any], v, z, n, sign: int):
-    """Return a derivative of a Bessel function by its argument, by its neighbouring orders: DLMF 10.6.7, 10.29.5."""
-    if (order := static_int(n, name, "n")) < 0:
-        raise ArgumentError(name, f"n={order}", "is negative", "pass how many times to differentiate")
-    v = xp.asarray(v)  # as in SciPy, an integer makes the result float64
-    terms = [sign**k * comb(order, k) * function(v - order + 2 * k, z) for k in range(order + 1)]
-    return sum(terms[1:], terms[0]) / 2.0**order
-
-
-def jvp(v: Any, z: Any, n: int = 1) -> Any:
-    """Return the n-th derivative of jv(v, z) by z."""
-    return _differentiated("jvp", core.jv, v, z, n, -1)
-
-
-def yvp(v: Any, z: Any, n: int = 1) -> Any:
-    """Return the n-th derivative of yv(v, z) by z."""
-    return _differentiated("yvp", core.yv, v, z, n, -1)
-
-
-def ivp(v: Any, z: Any, n: int = 1) -> Any:
-    """Return the n-th derivative of iv(v, z) by z."""
-    return _differentiated("ivp", core.iv, v, z, n, 1)
-
-
-def kvp(v: Any, z: Any, n: int = 1) -> Any:
-    """Return the n-th derivative of kv(v, z) by z."""
-    return (-1) ** n * _differentiated("kvp", core.kv, v, z, n, 1)
-
-
-def h1vp(v: Any, z: Any, n: int = 1) -> Any:
-    """Return the n-th derivative of hankel1(v, z) by z."""
-    return _differentiated("h1vp", FUNCTIONS["hankel1"], v, z, n, -1)
-
-
-def h2vp(v: Any, z: Any, n: int = 1) -> Any:
-    """Return the n-th derivative of hankel2(v, z) by z."""
-    return _differentiated("h2vp", FUNCTIONS["hankel2"], v, z, n, -1)
-
-
-def assoc_laguerre(x: Any, n: Any, k: Any = 0.0) -> Any:
-    """Return the generalised Laguerre polynomial of degree n and parameter k at x."""
-    return FUNCTIONS["eval_genlaguerre"](n, k, x)
 
 
 def diric(x: Any, n: Any) -> Any:
