@@ -3,6 +3,7 @@
 Choose numbers for unknown sizes, and draw random arguments.
 """
 
+import contextlib
 import importlib
 import importlib.util
 import inspect
@@ -37,6 +38,17 @@ def one_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     ends = lines if len(lines) < 2 else [lines[0], lines[-1]]
     return "; ".join(ends) or type(error).__name__
+
+
+@contextlib.contextmanager
+def blamed(target: str) -> Iterator[None]:
+    """Raise UsageError with the name of a target for what its code raises; errors of the library stay."""
+    try:
+        yield
+    except (AnyshapeError, UsageError):
+        raise
+    except Exception as error:
+        raise UsageError(f"{target} raised {type(error).__name__}: {one_line(error)}") from error
 
 
 def is_saved(target: str) -> bool:

@@ -206,14 +206,8 @@ def _traced(options: argparse.Namespace) -> Program:
     if options.shapes is None and targets.is_saved(options.target) and not options.grad:
         return load(options.target)
     function, arguments = _described(options)
-    try:
+    with targets.blamed(options.target):
         return trace(function)(*arguments.structs)
-    except AnyshapeError:
-        raise
-    except Exception as error:
-        raise targets.UsageError(
-            f"{options.target} raised {type(error).__name__}: {targets.one_line(error)}"
-        ) from error
 
 
 def _loaded(options: argparse.Namespace) -> tuple[Callable[..., Any], targets.Arguments]:
@@ -316,15 +310,12 @@ def answer(parser: argparse.ArgumentParser) -> None:
 
 def save_program(function: Callable[..., Any], arguments: targets.Arguments, path: str, target: str) -> Program:
     """Export the function for all sizes of the arguments, write the program to a file, and return it."""
-    try:
+    with targets.blamed(target):
         program = export(function)(*arguments.structs)
+    try:
         program.save(path)
-    except AnyshapeError:
-        raise
     except OSError as error:
         raise targets.UsageError(f"cannot write {path!r}: {error.strerror or error}") from error
-    except Exception as error:
-        raise targets.UsageError(f"{target} raised {type(error).__name__}: {targets.one_line(error)}") from error
     return program
 
 
@@ -425,11 +416,11 @@ def explain_report(
     for case in targets.assignments(arguments, targets.read_sizes(sizes)):
         every = zip(arguments.sizes(case), arguments.dtypes, arguments.by_value, strict=True)
         try:
-            explanation = explain(jitted)(*[d.type(*s) if value else ShapeDtypeStruct(s, d) for s, d, value in every])
+            with targets.blamed(target):
+                args = [d.type(*s) if value else ShapeDtypeStruct(s, d) for s, d, value in every]
+                explanation = explain(jitted)(*args)
         except AnyshapeError as error:
             refused.setdefault(targets.one_line(error), []).append(targets.shown(case))
-        except Exception as error:
-            raise targets.UsageError(f"{target} raised {type(error).__name__}: {targets.one_line(error)}") from error
         else:
             if explanation.broken:
                 refused.setdefault(explanation.broken[0].partition(" for ")[0], []).append(targets.shown(case))
@@ -457,16 +448,9 @@ def profile_report(function: Callable[..., Any], arguments: targets.Arguments, o
     args = _random(arguments, targets.named_sizes(arguments, options.sizes), options)
     declared = [spec or None for spec in arguments.specs]
     target = function if isinstance(function, Program) else jit(function, dynamic_shapes=declared)
-    try:
-        result = profile(
-            target, repeat=options.repeat, file=sys.stderr if options.html == "-" or options.json else None
-        )(*args)
-    except AnyshapeError:
-        raise
-    except Exception as error:
-        raise targets.UsageError(
-            f"{options.target} raised {type(error).__name__}: {targets.one_line(error)}"
-        ) from error
+    file = sys.stderr if options.html == "-" or options.json else None
+    with targets.blamed(options.target):
+        result = profile(target, repeat=options.repeat, file=file)(*args)
     if options.html is not None:
         targets.write_text(options.html, result.html())
     return result

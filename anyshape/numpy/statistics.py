@@ -29,7 +29,6 @@ from anyshape.numpy.operands.reduction_args import (
     apply_mask,
     broadcast_back,
     count_along,
-    makes_array,
     mask_like,
     reduced_axes,
     refuse_axis_kinds,
@@ -45,7 +44,6 @@ from anyshape.ops import reduction as rd
 from anyshape.ops.control import check, warn, warn_below
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import full, size_value
-from anyshape.support.packages import covariance
 from anyshape.support.true_types import has_type
 
 _FLOAT = np.dtype(np.float64)
@@ -260,37 +258,6 @@ def interpolate(a: Any, b: Any, share: Any, dtype: np.dtype) -> Any:
     rising = ew.add(a, ew.mul(gap, share))
     falling = ew.sub(b, ew.mul(gap, ew.sub(ew.lift(1, share), share)))
     return ew.select(ew.ge(share, ew.lift(0.5, share)), falling, rising)
-
-
-# -- covariance --------------------------------------------------------------------------------------------------
-
-
-@makes_array
-def cov(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
-    aweights: Any = None, *, dtype: Any = None,
-) -> Any:  # fmt: skip
-    """Return the covariance matrix of variables, which are the rows of m (the columns without `rowvar`).
-
-    y adds variables. `fweights` are vectors of numbers of repetitions, and `aweights` of weights, both at least 0 and
-    one for each observation. Sums of products are divided by the number of observations less `ddof`, by default 1, or 0
-    with `bias`. One variable gives a scalar, so a symbolic number of variables is compared to 1 by a guard.
-    Weights that sum to zero are a DivisionCheckError of the run, which is a ZeroDivisionError as NumPy's.
-
-    >>> import numpy as np
-    >>> from anyshape import jit
-    >>> print(jit(np.cov)(np.array([1.0, 2.0, 4.0]), fweights=np.array([1, 1, 2])))
-    2.25
-    """
-    return covariance.cov(m, y, rowvar, bias, ddof, fweights, aweights, dtype)
-
-
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
-    """Return the correlation coefficients of variables, which are the rows of x (the columns without `rowvar`).
-
-    y adds variables. Real and imaginary parts are limited to [-1, 1]. One variable gives a scalar.
-    """
-    return covariance.corrcoef(x, y, rowvar, dtype)
 
 
 # -- integrals ---------------------------------------------------------------------------------------------------

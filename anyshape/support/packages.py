@@ -156,7 +156,6 @@ if TYPE_CHECKING:
     from anyshape.inspect import profile as profiles
     from anyshape.inspect.draw import html as draw_html
     from anyshape.inspect.draw import picture as draw_picture
-    from anyshape.numpy.analysis import covariance as covariance
     from anyshape.numpy.analysis import quantile_methods as quantile_methods
     from anyshape.numpy.arrays import concrete_views as concrete_views
     from anyshape.numpy.arrays import python_slips as python_slips
@@ -207,7 +206,6 @@ else:
     linearize_transpose = Package("anyshape.autodiff.linearize_transpose")
     graph_vmap = Package("anyshape.autodiff.vmap")
     size_points = Package("anyshape.graph.prover.size_points")  # of open claims about sizes
-    covariance = Package("anyshape.numpy.analysis.covariance")  # of traced variables
     quantile_methods = Package("anyshape.numpy.analysis.quantile_methods")  # all but "linear"
     concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value
     values_of_sizes = Package("anyshape.numpy.sizes.values_of_sizes")  # of scalars such as 1 / n

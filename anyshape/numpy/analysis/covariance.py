@@ -1,4 +1,4 @@
-"""Compose covariances and correlation coefficients of traced variables, with weights; loaded at first use."""
+"""Define NumPy's covariances and correlation coefficients, with weights."""
 
 from typing import Any
 
@@ -14,8 +14,10 @@ from anyshape.numpy.operands.reduction_args import (
     broadcast_back,
     count_along,
     identity_mask,
+    makes_array,
     sum_over,
 )
+from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -27,8 +29,23 @@ from anyshape.ops.creation import size_value
 _FLOAT = np.dtype(np.float64)
 
 
-def cov(m: Any, y: Any, rowvar: Any, bias: bool, ddof: Any, fweights: Any, aweights: Any, dtype: Any) -> Any:
-    """Return the covariances of traced variables as `numpy.cov` does."""
+@makes_array
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
+    aweights: Any = None, *, dtype: Any = None,
+) -> Any:  # fmt: skip
+    """Return the covariance matrix of variables, which are the rows of m (the columns without `rowvar`).
+
+    y adds variables. `fweights` are vectors of numbers of repetitions, and `aweights` of weights, both at least 0 and
+    one for each observation. Sums of products are divided by the number of observations less `ddof`, by default 1, or 0
+    with `bias`. One variable gives a scalar, so a symbolic number of variables is compared to 1 by a guard.
+    Weights that sum to zero are a DivisionCheckError of the run, which is a ZeroDivisionError as NumPy's.
+
+    >>> import numpy as np
+    >>> from anyshape import jit
+    >>> print(jit(np.cov)(np.array([1.0, 2.0, 4.0]), fweights=np.array([1, 1, 2])))
+    2.25
+    """
     operands = [m] if y is None else [m, y]
     target = np.dtype(dtype) if dtype is not None else result_type(*operands, _FLOAT)
     x = _variables(m, y, target, flag_of("cov", "rowvar", rowvar))
@@ -130,9 +147,12 @@ def _as_rows(name: str, x, rowvar: bool):
     return x if rowvar else mv.transpose(x)
 
 
-def corrcoef(x: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
-    """Return the correlation coefficients of traced variables as `numpy.corrcoef` does."""
-    c = cov(x, y, rowvar, False, None, None, None, dtype)
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    """Return the correlation coefficients of variables, which are the rows of x (the columns without `rowvar`).
+
+    y adds variables. Real and imaginary parts are limited to [-1, 1]. One variable gives a scalar.
+    """
+    c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return ew.div(c, c)
     diagonal = rd.reduce_sum(ew.select(identity_mask(sizes(c)), c, ew.lift(0, c)), (1,))
@@ -146,3 +166,6 @@ def corrcoef(x: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
 
 def _limited(x):
     return ew.maximum(ew.minimum(x, ew.lift(1, x)), ew.lift(-1, x))
+
+
+serve(__name__)

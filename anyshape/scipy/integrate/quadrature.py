@@ -24,8 +24,8 @@ from anyshape.transforms.vmap import vmap
 
 Function = Callable[..., Any]
 
-# Nodes of the rule of 21 points from the largest to 0, their weights, and weights of the rule of 10 points at every
-# other node: R. Piessens et al., QUADPACK, 1983, routine qk21
+# Nodes of the rule of 21 points from the largest to 0, and their weights: R. Piessens et al., QUADPACK, 1983, routine
+# qk21. Every other node is one of Gauss's rule of 10 points.
 _NODES = [
     0.995657163025808080735527280689003, 0.973906528517171720077964012084452, 0.930157491355708226001207180059508,
     0.865063366688984510732096688423493, 0.780817726586416897063717578345042, 0.679409568299024406234327365114874,
@@ -38,14 +38,10 @@ _KRONROD = [
     0.123491976262065851077958109831074, 0.134709217311473325928054001771707, 0.142775938577060080797094273138717,
     0.147739104901338491374841515972068, 0.149445554002916905664936468389821,
 ]  # fmt: skip
-_GAUSS = [
-    0.066671344308688137593568809893332, 0.149451349150580593145776339657697, 0.219086362515982043995534934228163,
-    0.269266719309996355091226921569469, 0.295524224714752870173892994651338,
-]  # fmt: skip
 NODES = np.array([*_NODES, *[-x for x in _NODES[-2::-1]]])
 KRONROD_WEIGHTS = np.array([*_KRONROD, *_KRONROD[-2::-1]])
 GAUSS_WEIGHTS = np.zeros(21)
-GAUSS_WEIGHTS[1::2] = [*_GAUSS, *_GAUSS[::-1]]
+GAUSS_WEIGHTS[1::2] = np.polynomial.legendre.leggauss(10)[1]
 
 
 def fixed_quad(func: Function, a: Any, b: Any, args: Any = (), n: int = 5) -> tuple[Any, None]:

@@ -20,38 +20,24 @@ from anyshape.transforms.vmap import jacfwd, vmap
 MIN_FACTOR, MAX_FACTOR, ITERATIONS = 0.2, 10.0, 6
 _S = 6**0.5
 NODES = np.array([(4 - _S) / 10, (4 + _S) / 10, 1])
-COUPLING = np.array(
-    [
-        [(88 - 7 * _S) / 360, (296 - 169 * _S) / 1800, (-2 + 3 * _S) / 225],
-        [(296 + 169 * _S) / 1800, (88 + 7 * _S) / 360, (-2 - 3 * _S) / 225],
-        [(16 - _S) / 36, (16 + _S) / 36, 1 / 9],
-    ]
-)
+_POWERS = NODES[:, None] ** np.arange(4)
+COUPLING = _POWERS[:, 1:] / np.arange(1, 4) @ np.linalg.inv(_POWERS[:, :3])  # integrals of polynomials of degree 2
+INTERPOLANT = np.linalg.inv(_POWERS[:, 1:]).T
 ERROR = np.array([-13 - 7 * _S, -13 + 7 * _S, -1]) / 3
-INTERPOLANT = np.array(
-    [
-        [13 / 3 + 7 * _S / 3, -23 / 3 - 22 * _S / 3, 10 / 3 + 5 * _S],
-        [13 / 3 - 7 * _S / 3, -23 / 3 + 22 * _S / 3, 10 / 3 - 5 * _S],
-        [1 / 3, -8 / 3, 10 / 3],
-    ]
-)
-# the inverse of the coupling is similar to a real eigenvalue beside a complex pair: its eigenvectors, and their inverse
+# the inverse of the coupling is similar to a real eigenvalue beside a complex pair
 REAL = 3 + 3 ** (2 / 3) - 3 ** (1 / 3)
 COMPLEX = 3 + 0.5 * (3 ** (1 / 3) - 3 ** (2 / 3)) - 0.5j * (3 ** (5 / 6) + 3 ** (7 / 6))
-FROM_EIGEN = np.array(
-    [
-        [0.09443876248897524, -0.14125529502095421, 0.03002919410514742],
-        [0.25021312296533332, 0.20412935229379994, -0.38294211275726192],
-        [1, 1, 0],
-    ]
-)
-TO_EIGEN = np.array(
-    [
-        [4.17871859155190428, 0.32768282076106237, 0.52337644549944951],
-        [-4.17871859155190428, -0.32768282076106237, 0.47662355450055044],
-        [0.50287263494578682, -2.57192694985560522, 0.59603920482822492],
-    ]
-)
+
+
+def _eigenvector(value: complex) -> np.ndarray:
+    """Return the eigenvector of the inverse of the coupling whose last element is 1."""
+    matrix = np.linalg.inv(COUPLING) - value * np.eye(3)
+    return np.append(np.linalg.solve(matrix[:2, :2], -matrix[:2, 2]), 1)
+
+
+_PAIR = _eigenvector(COMPLEX.conjugate())
+FROM_EIGEN = np.stack([_eigenvector(REAL), _PAIR.real, _PAIR.imag], axis=1)
+TO_EIGEN = np.linalg.inv(FROM_EIGEN)
 
 
 class Factors(NamedTuple):

@@ -5,29 +5,38 @@ Written by tools/make_stubs.py for SciPy 1.17.
 
 from typing import Any
 
+from scipy.ndimage import binary_fill_holes as binary_fill_holes
+from scipy.ndimage import binary_propagation as binary_propagation
+from scipy.ndimage import black_tophat as black_tophat
+from scipy.ndimage import convolve1d as convolve1d
+from scipy.ndimage import extrema as extrema
 from scipy.ndimage import find_objects as find_objects
 from scipy.ndimage import fourier_ellipsoid as fourier_ellipsoid
+from scipy.ndimage import gaussian_laplace as gaussian_laplace
 from scipy.ndimage import generate_binary_structure as generate_binary_structure
 from scipy.ndimage import generic_filter1d as generic_filter1d
+from scipy.ndimage import grey_closing as grey_closing
+from scipy.ndimage import grey_opening as grey_opening
+from scipy.ndimage import histogram as histogram
 from scipy.ndimage import iterate_structure as iterate_structure
 from scipy.ndimage import labeled_comprehension as labeled_comprehension
+from scipy.ndimage import laplace as laplace
+from scipy.ndimage import morphological_gradient as morphological_gradient
+from scipy.ndimage import morphological_laplace as morphological_laplace
 from scipy.ndimage import value_indices as value_indices
 from scipy.ndimage import vectorized_filter as vectorized_filter
+from scipy.ndimage import white_tophat as white_tophat
 
 from anyshape.scipy.ndimage.filtering import gaussian_gradient_magnitude as gaussian_gradient_magnitude
-from anyshape.scipy.ndimage.filtering import gaussian_laplace as gaussian_laplace
-from anyshape.scipy.ndimage.filtering import laplace as laplace
 from anyshape.scipy.ndimage.filtering import uniform_filter1d as uniform_filter1d
 from anyshape.scipy.ndimage.interpolation import spline_filter as spline_filter
 from anyshape.scipy.ndimage.interpolation import spline_filter1d as spline_filter1d
 from anyshape.scipy.ndimage.measurements import center_of_mass as center_of_mass
 from anyshape.scipy.ndimage.measurements import distance_transform_edt as distance_transform_edt
-from anyshape.scipy.ndimage.measurements import extrema as extrema
 from anyshape.scipy.ndimage.measurements import fourier_gaussian as fourier_gaussian
 from anyshape.scipy.ndimage.measurements import fourier_shift as fourier_shift
 from anyshape.scipy.ndimage.measurements import fourier_uniform as fourier_uniform
 from anyshape.scipy.ndimage.measurements import geometric_transform as geometric_transform
-from anyshape.scipy.ndimage.measurements import histogram as histogram
 from anyshape.scipy.ndimage.measurements import label as label
 from anyshape.scipy.ndimage.measurements import maximum as maximum
 from anyshape.scipy.ndimage.measurements import maximum_position as maximum_position
@@ -40,7 +49,6 @@ from anyshape.scipy.ndimage.measurements import sum as sum
 from anyshape.scipy.ndimage.measurements import sum_labels as sum_labels
 from anyshape.scipy.ndimage.measurements import variance as variance
 from anyshape.scipy.ndimage.measurements import watershed_ift as watershed_ift
-from anyshape.scipy.ndimage.morphology import binary_fill_holes as binary_fill_holes
 from anyshape.scipy.ndimage.morphology import generic_filter as generic_filter
 
 def affine_transform(
@@ -124,32 +132,6 @@ def binary_opening(
 ) -> Any:
     """Return the dilation of the erosion of an image."""
 
-def binary_propagation(
-    input: Any,
-    structure: Any = None,
-    mask: Any = None,
-    output: Any = None,
-    border_value: Any = 0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """Return the dilation of an image inside of a mask until nothing changes."""
-
-def black_tophat(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """Return the closing of an image less the image."""
-
 def convolve(
     input: Any,
     weights: Any,
@@ -161,17 +143,6 @@ def convolve(
     axes: Any = None,
 ) -> Any:
     """Return the convolution of an image with weights."""
-
-def convolve1d(
-    input: Any,
-    weights: Any,
-    axis: Any = -1,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-) -> Any:
-    """Return the convolution of an image with a vector of weights along an axis."""
 
 def correlate(
     input: Any,
@@ -256,20 +227,6 @@ def generic_laplace(
 ) -> Any:
     """Return the sum of what `derivative2(input, axis, output, mode, cval)` gives along each axis."""
 
-def grey_closing(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """Return the erosion of the dilation."""
-
 def grey_dilation(
     input: Any,
     size: Any = None,
@@ -297,20 +254,6 @@ def grey_erosion(
     axes: Any = None,
 ) -> Any:
     """Return the least element of each window."""
-
-def grey_opening(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """Return the dilation of the erosion."""
 
 def map_coordinates(
     input: Any,
@@ -371,34 +314,6 @@ def minimum_filter1d(
     input: Any, size: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0
 ) -> Any:
     """Return the minimum of windows of `size` elements along an axis."""
-
-def morphological_gradient(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """Return the dilation less the erosion."""
-
-def morphological_laplace(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """Return the sum of dilation and erosion less the image twice."""
 
 def percentile_filter(
     input: Any,
@@ -469,20 +384,6 @@ def uniform_filter(
     axes: Any = None,
 ) -> Any:
     """Return the means of windows of `size` elements along each axis."""
-
-def white_tophat(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """Return an image less its opening."""
 
 def zoom(
     input: Any,

@@ -8,6 +8,7 @@ from typing import Any
 from scipy.special import SpecialFunctionError as SpecialFunctionError
 from scipy.special import SpecialFunctionWarning as SpecialFunctionWarning
 from scipy.special import ai_zeros as ai_zeros
+from scipy.special import assoc_laguerre as assoc_laguerre
 from scipy.special import bei_zeros as bei_zeros
 from scipy.special import beip_zeros as beip_zeros
 from scipy.special import ber_zeros as ber_zeros
@@ -31,10 +32,13 @@ from scipy.special import fresnels_zeros as fresnels_zeros
 from scipy.special import gegenbauer as gegenbauer
 from scipy.special import genlaguerre as genlaguerre
 from scipy.special import geterr as geterr
+from scipy.special import h1vp as h1vp
+from scipy.special import h2vp as h2vp
 from scipy.special import h_roots as h_roots
 from scipy.special import he_roots as he_roots
 from scipy.special import hermite as hermite
 from scipy.special import hermitenorm as hermitenorm
+from scipy.special import ivp as ivp
 from scipy.special import j_roots as j_roots
 from scipy.special import jacobi as jacobi
 from scipy.special import jn_zeros as jn_zeros
@@ -42,11 +46,13 @@ from scipy.special import jnjnp_zeros as jnjnp_zeros
 from scipy.special import jnp_zeros as jnp_zeros
 from scipy.special import jnyn_zeros as jnyn_zeros
 from scipy.special import js_roots as js_roots
+from scipy.special import jvp as jvp
 from scipy.special import kei_zeros as kei_zeros
 from scipy.special import keip_zeros as keip_zeros
 from scipy.special import kelvin_zeros as kelvin_zeros
 from scipy.special import ker_zeros as ker_zeros
 from scipy.special import kerp_zeros as kerp_zeros
+from scipy.special import kvp as kvp
 from scipy.special import l_roots as l_roots
 from scipy.special import la_roots as la_roots
 from scipy.special import laguerre as laguerre
@@ -98,6 +104,7 @@ from scipy.special import y1_zeros as y1_zeros
 from scipy.special import y1p_zeros as y1p_zeros
 from scipy.special import yn_zeros as yn_zeros
 from scipy.special import ynp_zeros as ynp_zeros
+from scipy.special import yvp as yvp
 
 from anyshape.numpy.reduction import log_softmax as log_softmax
 from anyshape.numpy.reduction import logsumexp as logsumexp
@@ -111,16 +118,10 @@ from anyshape.scipy.special.counting import euler as euler
 from anyshape.scipy.special.counting import factorial as factorial
 from anyshape.scipy.special.counting import multigammaln as multigammaln
 from anyshape.scipy.special.counting import perm as perm
-from anyshape.scipy.special.orders import assoc_laguerre as assoc_laguerre
 from anyshape.scipy.special.orders import assoc_legendre_p as assoc_legendre_p
 from anyshape.scipy.special.orders import assoc_legendre_p_all as assoc_legendre_p_all
 from anyshape.scipy.special.orders import diric as diric
 from anyshape.scipy.special.orders import factorial2 as factorial2
-from anyshape.scipy.special.orders import h1vp as h1vp
-from anyshape.scipy.special.orders import h2vp as h2vp
-from anyshape.scipy.special.orders import ivp as ivp
-from anyshape.scipy.special.orders import jvp as jvp
-from anyshape.scipy.special.orders import kvp as kvp
 from anyshape.scipy.special.orders import lambertw as lambertw
 from anyshape.scipy.special.orders import legendre_p as legendre_p
 from anyshape.scipy.special.orders import legendre_p_all as legendre_p_all
@@ -133,7 +134,6 @@ from anyshape.scipy.special.orders import spherical_in as spherical_in
 from anyshape.scipy.special.orders import spherical_jn as spherical_jn
 from anyshape.scipy.special.orders import spherical_kn as spherical_kn
 from anyshape.scipy.special.orders import spherical_yn as spherical_yn
-from anyshape.scipy.special.orders import yvp as yvp
 
 def agm(a: Any, b: Any, /, out: Any = None, **options: Any) -> Any:
     """Return the arithmetic-geometric mean of a and b."""
