@@ -128,6 +128,11 @@ class Planner:
         """True if compiled functions check the guards themselves, right after they read the sizes."""
         return self.prologue.only_reads and not any(map(divides_by_size, self._guard_claims))
 
+    @property
+    def own_guards(self) -> list[EntryGuard]:
+        """Guards that compiled functions check themselves."""
+        return [EntryGuard(self._guard_claims)] if self.checks_own_guards else []
+
     # -- plans
 
     @cached_property
@@ -217,7 +222,7 @@ class Planner:
             graph = optimize(graph)
         with phase(f"planning {self.graph.name}"), collection_deferred():
             plan = self._hoisted(graph, tier)
-        before = [EntryGuard(self._guard_claims)] if self.checks_own_guards else []
+        before = self.own_guards
         size = shape_constant_bytes(plan)
         after = []
         if not isinstance(size, int):

@@ -31,7 +31,19 @@ from anyshape.program.inline import call_inside, check_meta, is_symbolic, requir
 from anyshape.program.planner import Planner, ending, refuse_layouts, require_arrays, writing_back, written_inside
 from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer, Tiers, mode_of
-from anyshape.support.packages import costs, draw_html, draw_picture, nest_listing, notebook, program_file, saved_rules
+from anyshape.support.lazy_dataclass import replace
+from anyshape.support.packages import (
+    costs,
+    draw_html,
+    draw_picture,
+    libraries,
+    library_code,
+    nest_listing,
+    notebook,
+    program_file,
+    saved_rules,
+)
+from anyshape.support.true_types import of_library
 from anyshape.tracing.named_dims import ShapeDtypeStruct, described
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
 from anyshape.tracing.trace import DisplayNames, Trace, show_call
@@ -60,28 +72,52 @@ class Program:
         self.trace, self.max_bytes, self.optimize = trace, max_bytes, optimize
         self.compile = compile
         self.states: Sequence[Any] = ()  # captured, of the function that was traced
+        self._homes: dict[Any, Program] = {}  # for other libraries
         waits = compile_mode(compile) == "wait" and has_loop(trace.graph.nodes)
         mode, why = mode_of(optimize, max_bytes, timers, waits=waits)
         last = Tier.FIRST if mode == "off" else Tier.OPTIMISED
+        last = last if trace.home is None else Tier.PLAIN
         self.planner: Planner = Planner(trace, max_bytes, last, compile_mode(compile)) if planner is None else planner
         self.graph: Graph = self.planner.graph
         self._compile = functools.partial(self.planner.compile, timers=timers)
-        patterns = self.planner.patterns
         self.specializer: Specializer | None = None
         self._optimised: Run | None = None
+        run = self._run_of_numpy(mode, why) if trace.home is None else self._run_of_library(*trace.home)
+        self.run: Run = self._with_effects(run) if timers is not None else self._logged(run)
+
+    def _run_of_numpy(self, mode: str, why: str) -> Run:
+        """Compile what serves the first calls."""
+        patterns, trace = self.planner.patterns, self.trace
         if patterns is None:
             self.tiers: Tiers = Tiers(self.name, mode, why, self._make_optimised)
-            run = self._first_run()
-        else:
-            self.tiers = Tiers(self.name, mode, why, self._make_for_pattern, lambda *xs: patterns.of_call(xs))
-            acts = has_effects(trace.graph) or outcome.has_generators(trace.graph)
-            is_wrapped = outcome.logs_calls() or acts or trace.written or trace.raised
-            self.specializer = Specializer(patterns, self._compile, self.tiers, None if is_wrapped else self._serve)
-            run = self.specializer.run_latest if is_wrapped else self.specializer.dispatch
-        self.run: Run = self._with_effects(run) if timers is not None else self._logged(run)
+            return self._first_run()
+        self.tiers = Tiers(self.name, mode, why, self._make_for_pattern, lambda *xs: patterns.of_call(xs))
+        acts = has_effects(trace.graph) or outcome.has_generators(trace.graph)
+        is_wrapped = outcome.logs_calls() or acts or trace.written or trace.raised
+        self.specializer = Specializer(patterns, self._compile, self.tiers, None if is_wrapped else self._serve)
+        return self.specializer.run_latest if is_wrapped else self.specializer.dispatch
+
+    def _run_of_library(self, library: Any, numbers: Sequence[int]) -> Run:
+        """Compile the trace for arrays of another library."""
+        self.tiers = Tiers(self.name, "off", f"it runs on arrays of {library}", self._make_optimised)
+        libraries.refuse(self.trace, library)
+        run = library_code.compile_graph(self.graph, library, self.labels, numbers, self.planner.own_guards)
+        result: Run = library.run(run)
+        return result
+
+    def on(self, leaves: Sequence[Any]) -> Program:
+        """Return this program for leaves of arguments that are arrays of another library."""
+        library = libraries.common_library(list(zip(self.labels, leaves, strict=True)), self.name)
+        numbers = tuple([i for i, x in enumerate(leaves) if not of_library(x)])
+        if (program := self._homes.get((library, numbers))) is None:
+            program = self._homes[library, numbers] = Program(replace(self.trace, home=(library, numbers)))
+        return program
 
     def timed(self, timers: Timers) -> Program:
         """Return a copy whose runs record their times in `timers`, with the plans of this program."""
+        if self.trace.home is not None:
+            advice = "profile calls with arrays of NumPy, or use the library's own profiler"
+            raise ArgumentError(self.name, "the arrays", f"are of {self.trace.home[0]}, which it does not time", advice)
         return Program(self.trace, self.max_bytes, self.optimize, self.compile, planner=self.planner, timers=timers)
 
     def _serve(self, run: Run) -> None:
@@ -298,6 +334,9 @@ class Program:
     def accepts(self) -> Callable[..., bool]:
         """Predicate of the leaves of a call: whether all guards hold, and what it writes reaches what it should."""
         accepts = self.planner.accepts
+        if self.trace.home is not None:
+            of_shapes, sized = accepts, self.trace.home[0].sized
+            accepts = lambda *arrays: of_shapes(*map(sized, arrays))
         if not self.trace.layouts:
             return accepts
         other_layouts = self.trace.other_layouts
@@ -331,6 +370,8 @@ class Program:
             if active_builders() and any(map(is_symbolic, leaves)):
                 require_one_path(self.trace)
                 return self.result(written_inside(self.trace, leaves, call_inside(self.graph, leaves, self.labels)))
+            if self.trace.home is None and any(map(of_library, leaves)):
+                return self.on(leaves)(*args, **kwargs)
             arrays = self._checked(leaves)
             require_arrays(self.trace, leaves)
             if not self.accepts(*arrays):
@@ -396,6 +437,8 @@ class Program:
 
     def _checked(self, leaves: Sequence[Any]) -> list[Any]:
         """Return the leaves as arrays; raise ArgumentError if a dtype or a rank differs from the traced one."""
+        if self.trace.home is not None:
+            return libraries.checked(leaves, self.prologue.metas, self.labels, self.name, self.trace.home[0])
         arrays = [as_leaf(x, p, self.name) for x, p in zip(leaves, self.labels, strict=True)]
         for x, meta, path in zip(arrays, self.prologue.metas, self.labels, strict=True):
             check_meta(self.name, path, x, meta)
@@ -407,7 +450,7 @@ class Program:
 
         It converts scalars of NumPy, so programs that write to arguments do without.
         """
-        if self.trace.written:
+        if self.trace.written or self.trace.home is not None:
             return None
         leaves = [(meta.dtype, meta.rank) for meta in self.prologue.metas]
         return reader(self.trace.in_tree, leaves, self.trace.order)
@@ -485,7 +528,7 @@ class Program:
 
 
 _ATTRIBUTES = {"trace", "max_bytes", "optimize", "compile", "planner", "graph", "specializer", "tiers", "run"}
-_ATTRIBUTES |= {"_compile", "_optimised", "states"}
+_ATTRIBUTES |= {"_compile", "_homes", "_optimised", "states"}
 
 
 def _is_name(text: str) -> bool:

@@ -49,16 +49,22 @@ def reader(tree: Any, leaves: Sequence[tuple[Any, ...]], order: Order = Order.KE
 
 
 def matcher(
-    tree: Any, leaves: Sequence[tuple[Any, ...]], order: Order, then: Sequence[str], names: Mapping[str, Any]
+    tree: Any,
+    leaves: Sequence[tuple[Any, ...]],
+    order: Order,
+    then: Sequence[str],
+    names: Mapping[str, Any],
+    library: Any = None,
 ) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None:
     """Generate a function of an object `owner`, positional and keyword arguments that reads leaves as `reader` does.
 
     It goes on with the lines `then`, where `{leaves}` stands for the locals of the leaves, and `names` are global. It
-    returns NO_MATCH for arguments that do not match. Return None if the structure is not plain.
+    returns NO_MATCH for arguments that do not match. Return None if the structure is not plain. Arrays are of the
+    library, None for NumPy's.
     """
     if not _is_readable(tree, leaves):
         return None
-    writer = _Reader(leaves, order, "NO_MATCH")
+    writer = _Reader(leaves, order, "NO_MATCH", library)
     writer.names |= {"NO_MATCH": NO_MATCH, **names}
     positional, named = tree.children()
     return writer.function(positional, named, "owner, args, kwargs", then)
@@ -74,8 +80,8 @@ class _Reader:
     The keys of `ordered` dicts are compared last and together: one comparison costs no more than one length for each.
     """
 
-    def __init__(self, leaves: Sequence[tuple[Any, ...]], order: Order, no_match: str) -> None:
-        self.leaves, self.order, self.no_match = leaves, order, no_match
+    def __init__(self, leaves: Sequence[tuple[Any, ...]], order: Order, no_match: str, library: Any = None) -> None:
+        self.leaves, self.order, self.no_match, self.library = leaves, order, no_match, library
         self.lines: list[str] = []
         self.parts = itertools.count()
         self.ordered: list[str] = []
@@ -189,6 +195,9 @@ class _Reader:
             self._convert(x, "asarray")
             if kind[0] not in _OF_ONE_DTYPE:
                 self._reject_if(wrong)
+            return
+        if self.library is not None:
+            self._reject_if(self.library.matches(x, self.names, dtype, rank))
             return
         if rank == 0 and not kind:
             self.names[kind_name] = dtype.type

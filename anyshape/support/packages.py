@@ -128,6 +128,7 @@ dask_optimization: Package = Package("dask.optimization", extra="cluster")
 
 # Rows of tables, a module for each family of ops: loaded at the lookup of one of its rows.
 kernels: Folder = Folder("anyshape.backend.numpy")
+library_kernels: Folder = Folder("anyshape.backend.xp")
 derivative_rules: Folder = Folder("anyshape.autodiff.rules")
 
 if TYPE_CHECKING:
@@ -148,6 +149,8 @@ if TYPE_CHECKING:
     from anyshape.backend.native import nest_sites as loop_nests
     from anyshape.backend.native import nests as native_nests
     from anyshape.backend.runtime import blas as blas
+    from anyshape.backend.xp import libraries as libraries
+    from anyshape.backend.xp import write as library_code
     from anyshape.demo import cluster as demo_cluster
     from anyshape.graph.prover import size_points as size_points
     from anyshape.inspect import cost as costs
@@ -186,6 +189,8 @@ if TYPE_CHECKING:
     from anyshape.transforms.ragged import mapping as ragged_mapping
 else:
     demo_cluster = Package("anyshape.demo.cluster")
+    libraries = Package("anyshape.backend.xp.libraries")  # of arrays that are not NumPy's
+    library_code = Package("anyshape.backend.xp.write")
     traced_program = Package("anyshape.program.program")  # with the compiler: plans and their code
     automatic_kernels = Package("anyshape.backend.native.automatic")  # of optimised plans
     native_kernels = Package("anyshape.backend.native.kernels")  # of programs that compile their groups

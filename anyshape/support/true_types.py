@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 U = TypeVar("U")
+# First parts of the modules of arrays that programs run on beside NumPy's. A test costs a call with NumPy nothing.
+LIBRARIES = ("torch", "jax", "jaxlib", "cupy", "array_api_strict")
 STANDS_FOR: dict[int, type] = {}  # classes that values which are known stand for, by the id of their own class
 
 
@@ -32,3 +34,8 @@ def has_type(x: object, kinds: Any) -> bool:
         return True
     stands_for = STANDS_FOR.get(id(kind))  # a class of a user may refuse to be hashed
     return stands_for is not None and issubclass(stands_for, kinds)
+
+
+def of_library(x: object) -> bool:
+    """Return whether an object may be an array of another library than NumPy, by the module of its class."""
+    return type(x).__module__.partition(".")[0] in LIBRARIES

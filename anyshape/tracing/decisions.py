@@ -25,7 +25,8 @@ from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import size_value_op
 from anyshape.ops.elementwise import convert_op
 from anyshape.support.lazy_dataclass import replace
-from anyshape.support.packages import looks
+from anyshape.support.packages import libraries, looks
+from anyshape.support.true_types import of_library
 
 _MANY_IN_A_ROW = 8  # decisions on one line
 _MOST_WITHOUT_EXAMPLES = 64  # decisions of a batch of no examples, whose answer is False or 0
@@ -68,6 +69,7 @@ def path_left(graph: Graph, arrays: Sequence[Any]) -> PathLeft | None:
             read.update(node.operands)
     try:
         memo: dict[int, Any] = {}
+        arrays = on_host(arrays)
         decided = with_unmoved_constants(replace(graph, nodes=tuple(reversed(nodes)), outputs=()), memo)
         evaluate_quietly(decided, unmoved(arrays, memo))
     except PathLeft as left:
@@ -75,6 +77,11 @@ def path_left(graph: Graph, arrays: Sequence[Any]) -> PathLeft | None:
     except Exception:  # of the call itself: the run has raised it too
         return None
     return None
+
+
+def on_host(arrays: Sequence[Any]) -> list[Any]:
+    """Return arrays of other libraries as NumPy's, and others as they are."""
+    return [libraries.as_numpy(x) if of_library(x) else x for x in arrays]
 
 
 def evaluate_quietly(graph: Graph, arrays: Sequence[Any]) -> list[Any]:

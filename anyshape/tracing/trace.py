@@ -197,6 +197,7 @@ class Trace:
     - `layouts` say how arguments lie in memory: an argument, a question of `layouts`, and the answer. What writes reach
       depends on it, and in which order "A" and "K" read elements.
     - `raised` is the exception that ends this path of the function; such a trace has no results.
+    - `home` is the library of the arrays with its device, and the positions of arguments that are numbers. None: NumPy.
     """
 
     graph: Graph
@@ -209,6 +210,7 @@ class Trace:
     same: tuple[tuple[int, int], ...] = ()
     layouts: tuple[tuple[int, str, Any], ...] = ()
     raised: Raised | None = None
+    home: tuple[Any, tuple[int, ...]] | None = None
 
     @property
     def count(self) -> int:
@@ -223,7 +225,8 @@ class Trace:
 
     def other_layouts(self, arrays: Sequence[Any]) -> list[tuple[int, str, str]]:
         """Return the arguments that lie in memory in another way than when traced, and both ways in words."""
-        now = [(i, question, was, memory.layout_of(arrays[i], question)) for i, question, was in self.layouts]
+        host = self.home[0].host if self.home else lambda x: x
+        now = [(i, question, was, memory.layout_of(host(arrays[i]), question)) for i, question, was in self.layouts]
         return [
             (i, memory.layout_text(q, was), memory.layout_text(q, is_now)) for i, q, was, is_now in now if is_now != was
         ]

@@ -34,7 +34,8 @@ from anyshape.ops.subgraph_call import code_that_is_read
 from anyshape.program.pytree_codegen import NO_MATCH
 from anyshape.support.fork_lock import Lock, restores_thread
 from anyshape.support.lazy_dataclass import replace
-from anyshape.support.packages import less_memory, paths, rebound, sent_programs, traced_program
+from anyshape.support.packages import less_memory, libraries, paths, rebound, sent_programs, traced_program
+from anyshape.support.true_types import of_library
 from anyshape.tracing import object_arguments, pytrees
 from anyshape.tracing.captured.closures import MEMO, DepartedError
 from anyshape.tracing.captured.containers import Roots
@@ -306,16 +307,21 @@ class Jitted:
             raw, tree = pytrees.flatten((args, kwargs))
         arrays = raw
         kinds: list[tuple[Any, ...]] = []
+        library = None
         for i, x in enumerate(raw):
             if type(x) is np.ndarray:
                 kinds.append((x.dtype, x.ndim) if x.ndim else leaf_key(x))
+                continue
+            if of_library(x) and libraries.kind_of(x) is not None:
+                library = library or self._library(raw, args, kwargs)
+                kinds.append(libraries.leaf_kind(x))
                 continue
             if arrays is raw:
                 arrays = [*raw]
             arrays[i] = array = self._leaf(x, i, args, kwargs)
             kinds.append(leaf_key(array, pytrees.scalar_kind(x)))
         frozen = self.options.static.key(static) if static else ()
-        key = Key(tree, frozen, tuple(kinds), pytrees.frozen_keys(tree), self.order)
+        key = Key(tree, frozen, tuple(kinds), pytrees.frozen_keys(tree), self.order, library)
         return Call(args, kwargs, static, raw, arrays, key, moved)
 
     def _by_position(
@@ -335,6 +341,15 @@ class Jitted:
             return args, kwargs, ()
         others = {name: x for name, x in kwargs.items() if name not in moved}
         return (*args, *[kwargs[name] for name in moved]), others, moved
+
+    def _library(self, raw: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the library of the arrays among the leaves; raise ArgumentError where they are of several."""
+        if self.options.max_bytes is not None:
+            advice = "drop max_bytes, or pass arrays of NumPy"
+            raise ArgumentError(self.name, "max_bytes", "counts memory of NumPy alone", advice)
+        names = pytrees.parameter_names(self)
+        paths = [pytrees.named(path, names) for path in pytrees.leaf_paths(args, kwargs)]
+        return libraries.common_library(list(zip(paths, raw, strict=True)), self.name)
 
     def _leaf(self, x, i: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> np.ndarray:
         """Return leaf i of the arguments as an array; an error names its path."""
@@ -463,6 +478,7 @@ class Jitted:
 
         is_off = (self.options.read_source or config.read_source) == "off"
         trace, scope = read() if is_off else retried(read, loops)
+        trace = trace if call.key.library is None else replace(trace, home=call.home)
         return TracedCall(trace, scope, made_for, reasons, static_state)
 
     def _loops_of(self, key: Key) -> Loops:

@@ -39,8 +39,8 @@ from anyshape.ops.elementwise import lift
 from anyshape.support.fork_lock import Lock
 from anyshape.support.freezing import Frozen
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import graph_jvp, graph_replay, linearize_transpose, traced_program
-from anyshape.support.true_types import has_type
+from anyshape.support.packages import graph_jvp, graph_replay, libraries, linearize_transpose, traced_program
+from anyshape.support.true_types import has_type, of_library
 from anyshape.tracing.captured.closures import MEMO
 from anyshape.tracing.pytrees import as_leaf, flatten, flatten_as, structure_text, unflatten
 from anyshape.tracing.trace import Trace, as_value, is_inexact
@@ -205,7 +205,7 @@ class LinearizedFunction:
         leaves = self._matched(tangents, shape.in_tree, shape.xs, "tangents")
         chosen = [leaves[i] for i in shape.wrt]
         if (builder := active()) is None:
-            outputs = shape.pushing.call_flat([*chosen, *self.values])
+            outputs = _called(shape.pushing, [*chosen, *self.values])
         else:
             live = shape.pushed(builder, list(map(as_value, chosen)), list(map(as_value, self.residuals)))
             outputs = [live[p] if p is not None else self._zeros(y) for p, y in zip(shape.live, shape.ys, strict=True)]
@@ -217,7 +217,7 @@ class LinearizedFunction:
         shape = self.shape
         leaves = self._matched(cotangent, shape.out_tree, shape.ys, "the cotangent")
         if (builder := active()) is None:
-            pulled = shape.pulling.call_flat([*leaves, *self.values])
+            pulled = _called(shape.pulling, [*leaves, *self.values])
         else:
             graph = self._graph_here(builder)
             pulled = shape.transposed(builder, graph, list(map(as_value, leaves)), list(map(as_value, self.residuals)))
@@ -275,10 +275,9 @@ class LinearizedFunction:
     def _leaf(self, x, meta: TensorMeta, path: str):
         if not hasattr(x, "dtype"):
             x = as_leaf(x, path, self.shape.name).astype(meta.dtype)
-        if is_inexact(meta.dtype) and x.dtype != meta.dtype:
-            raise ArgumentError(
-                self.shape.name, path, f"has dtype {x.dtype}, not {meta.dtype}", "convert it with astype"
-            )
+        dtype = libraries.numpy_dtype(x) if of_library(x) else x.dtype
+        if is_inexact(meta.dtype) and dtype != meta.dtype:
+            raise ArgumentError(self.shape.name, path, f"has dtype {dtype}, not {meta.dtype}", "convert it with astype")
         if x.ndim != meta.rank:
             raise ArgumentError(
                 self.shape.name, path, f"has {x.ndim} axes, not {meta.rank} as {meta}", "change its shape"
@@ -293,6 +292,15 @@ class LinearizedFunction:
         known = self._sizes()
         for size, extent in zip(sizes(x), meta.extents, strict=True):
             context.require_equal(size, _evaluated(extent, known), f"{path} must have the shape of its value")
+
+
+def _called(program: traced_program.Program, leaves: list[Any]) -> Any:
+    """Return the result of a program, where the values that a derivative needs are."""
+    if (first := next(filter(of_library, leaves), None)) is None:
+        return program.call_flat(leaves)
+    move = libraries.library_of(first).array
+    leaves = [x if of_library(x) else move(x) for x in leaves]
+    return program.on(leaves).call_flat(leaves)
 
 
 def _evaluated(size, known: dict[DimVar, int]):

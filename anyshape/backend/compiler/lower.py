@@ -130,7 +130,7 @@ class _Lowering:
         outputs = tuple([self.slot[v] for v in graph.outputs])
         read = {s.variable for s in graph.dims}
         rewritten = PlanSteps(steps, outputs, self.scope, read, graph.runtime)
-        hoisted, parts = run_plan_passes(rewritten, tier, hoist=hoist)
+        hoisted, parts = ([], steps) if tier is Tier.PLAIN else run_plan_passes(rewritten, tier, hoist=hoist)
         groups, steps = _flatten(parts)
         inputs = tuple(map(plan.input_slot, range(len(visible))))
         buffers = BufferReuse(steps, outputs, pass_context(self.scope, "buffer_reuse"), groups, inputs[:carries])
@@ -181,7 +181,9 @@ class _Lowering:
         )
 
     def _bodies(self, op: Op, params: dict[str, Any]) -> tuple[Plan, ...]:
-        """Return the plans of the graphs that a step runs."""
+        """Return the plans of the graphs that a step runs; in a plain plan kernels run these."""
+        if self.tier is Tier.PLAIN:
+            return ()
         if op not in LOOPS:
             return tuple(map(self._body, params.get(TRAITS[op].inlines, ())))
         layout = Layout(*params["layout"]) if "layout" in params else Layout(params["carries"])

@@ -51,16 +51,16 @@ def _run(graph, arrays):
     return compiled(graph)(*arrays)
 
 
-def _one_or_all(results):
+def one_or_all(results):
     return results if len(results) > 1 else results[0]
 
 
 def _cond(index, *operands, branches):
-    return _one_or_all(run_branch(_run, index, operands, branches))
+    return one_or_all(run_branch(_run, index, operands, branches))
 
 
 def _cond_each(index, *operands, branches, batched, carries, totals):
-    return _one_or_all(run_each_branch(_run, index, operands, batched, carries, totals))
+    return one_or_all(run_each_branch(_run, index, operands, batched, carries, totals))
 
 
 def _sized(x, *, shape):

@@ -23,7 +23,7 @@ def _nonzero(x):
     return x.nonzero() if x.ndim > 1 else x.nonzero()[0]
 
 
-def _size_token(x, *, limit, rounds):
+def size_token(x, *, limit, rounds):
     size = _rounded(x) if rounds else int(x)
     if limit is not None:
         size = min(max(size, 0), limit)
@@ -77,7 +77,7 @@ def _none(result, shape):
 
 def _size_token_each(x, *, batch, limit, rounds):
     """Return the token of the first example, whose size the others share."""
-    tokens = [(_size_token(size, limit=limit, rounds=rounds),) for size in x.reshape(-1)]
+    tokens = [(size_token(size, limit=limit, rounds=rounds),) for size in x.reshape(-1)]
     sizes = [token.shape for (token,) in tokens]
     if len({*sizes}) > 1:
         stack_examples("size_token_each", tokens, x.shape, _ADVICE_OF_TOKENS)
@@ -115,11 +115,11 @@ def _inline_size_token(site):
     limit = "None" if limit is None else site.text(limit)
     test = f"if {size} >= 0:" if limit == "None" else f"if 0 <= {size} <= {limit}:"
     token = f"{site.bind(np.ndarray)}(({size},), {site.bind(np.dtype(bool))}, {site.bind(_NOTHING)}, 0, (0,))"
-    otherwise = f"{site.bind(_size_token)}({x}, limit={limit}, rounds=False)"
+    otherwise = f"{site.bind(size_token)}({x}, limit={limit}, rounds=False)"
     return [f"{size} = int({x})", f"{test} {site.target} = {token}", f"else: {site.target} = {otherwise}"]
 
 
-kernel(dy.size_token_op, _size_token, inline=_inline_size_token)
+kernel(dy.size_token_op, size_token, inline=_inline_size_token)
 kernel(dy.repeated_op, _repeated)
 kernel(dy.unique_op, _unique)
 for _op, _run in ((dy.nonzero_op, _nonzero), (dy.repeated_op, _repeated), (dy.unique_op, _unique)):

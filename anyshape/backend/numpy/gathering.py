@@ -47,7 +47,7 @@ class _Layout(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1024)
-def _layout(w, rank, indices_rank):
+def layout_of(w, rank, indices_rank):
     indexed = tuple(sorted({*w.starts, *w.operand_batch, *w.collapsed}))
     free = tuple([a for a in range(rank) if a not in indexed])
     windowed, outer, batch = w.window_axes(rank), w.outer(indices_rank), w.batch(indices_rank)
@@ -64,7 +64,7 @@ def _layout(w, rank, indices_rank):
         wide,
         outer,
         order,
-        _inverse(order),
+        inverse(order),
         _order_of_take(indexed, free, position, outer) if len(w.starts) == len(indexed) == 1 and not wide else None,
         _components(w, indices_rank),
         tuple([(a, batch.index(b)) for a, b in zip(w.operand_batch, w.indices_batch, strict=True)]),
@@ -76,7 +76,7 @@ def _order_of_take(indexed, free, position, outer):
     """Return the permutation of what np.take gives for the one indexed axis."""
     (axis,) = indexed
     before, after = [position[a] for a in free if a < axis], [position[a] for a in free if a > axis]
-    return _inverse(before, outer, after)
+    return inverse(before, outer, after)
 
 
 def _components(w, indices_rank):
@@ -85,7 +85,7 @@ def _components(w, indices_rank):
     return tuple([(*ahead, k) if w.vector < indices_rank else () for k in range(len(w.starts))])
 
 
-def _inverse(*orders):
+def inverse(*orders):
     return tuple(np.argsort([axis for order in orders for axis in order]).tolist())
 
 
@@ -166,7 +166,7 @@ def _named_window(site, numbers, sizes):
     `sizes` are the sources of the sizes of the window.
     """
     params, (x, indices) = dict(site.params), site.metas[:2]
-    layout, (operand, index) = _layout(ga.windows_of(params, numbers), x.rank, indices.rank), site.operands[:2]
+    layout, (operand, index) = layout_of(ga.windows_of(params, numbers), x.rank, indices.rank), site.operands[:2]
     in_order = layout.offset == tuple(range(len(layout.windowed)))
     if params["mode"] != "error" or layout.batch or layout.first or not layout.starts or not in_order:
         return None
@@ -184,14 +184,14 @@ def _named_window(site, numbers, sizes):
 
 
 def _gather(operand, indices, *, slice_sizes, mode, fill_value, **numbers):
-    layout = _layout(ga.windows_of(numbers, ga.GATHER), operand.ndim, indices.ndim)
+    layout = layout_of(ga.windows_of(numbers, ga.GATHER), operand.ndim, indices.ndim)
     return _gathered(operand, indices, layout, slice_sizes, mode, fill_value)
 
 
 def _gather_case(params, metas):
     params = dict(params)
     sizes, mode, fill = (params.pop(name) for name in ("slice_sizes", "mode", "fill_value"))
-    layout = _layout(ga.windows_of(params, ga.GATHER), metas[0].rank, metas[1].rank)
+    layout = layout_of(ga.windows_of(params, ga.GATHER), metas[0].rank, metas[1].rank)
     return lambda operand, indices: _gathered(operand, indices, layout, sizes, mode, fill)
 
 
@@ -310,13 +310,13 @@ def _scatter(how):
     """
 
     def run(operand, indices, updates, out=None, *, mode, unique_indices, **numbers):
-        layout = _layout(ga.windows_of(numbers, ga.SCATTER), operand.ndim, indices.ndim)
+        layout = layout_of(ga.windows_of(numbers, ga.SCATTER), operand.ndim, indices.ndim)
         return _scattered(how, operand, indices, updates, out, layout, mode, unique_indices)
 
     def case(params, metas):
         params = dict(params)
         mode, unique = params.pop("mode"), params.pop("unique_indices")
-        layout = _layout(ga.windows_of(params, ga.SCATTER), metas[0].rank, metas[1].rank)
+        layout = layout_of(ga.windows_of(params, ga.SCATTER), metas[0].rank, metas[1].rank)
         is_one = mode == "error" and not (layout.outer or layout.first or layout.batching)
         if is_one and layout.offset == tuple(range(len(layout.windowed))):
             return _one_window(how, layout, metas[0].rank)
@@ -418,7 +418,7 @@ for _kind, _ufunc, _combine in (
 
 def _scatter_sums(indices, updates, *, shape, mode, unique_indices, **numbers):
     zeros = np.broadcast_to(np.zeros((), updates.dtype), shape)  # allocated only if it is the result
-    layout = _layout(ga.windows_of(numbers, ga.SCATTER), len(shape), indices.ndim)
+    layout = layout_of(ga.windows_of(numbers, ga.SCATTER), len(shape), indices.ndim)
     return _scattered(("scatter_add", np.add, None), zeros, indices, updates, None, layout, mode, unique_indices)
 
 

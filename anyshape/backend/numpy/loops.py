@@ -129,13 +129,13 @@ def _run(graph, arrays):
     return compiled(graph)(*arrays)
 
 
-def _one_or_all(results):
+def one_or_all(results):
     return results if len(results) > 1 else results[0]
 
 
-kernel(lp.scan_op, lambda *operands, **params: _one_or_all(run_scan(_run, operands, **params)))
-kernel(lp.while_op, lambda *operands, **params: _one_or_all(run_while(_run, operands, **params)))
-kernel(lp.while_each_op, lambda *operands, one, rows, carries: _one_or_all(_run(rows[0], operands)))
+kernel(lp.scan_op, lambda *operands, **params: one_or_all(run_scan(_run, operands, **params)))
+kernel(lp.while_op, lambda *operands, **params: one_or_all(run_while(_run, operands, **params)))
+kernel(lp.while_each_op, lambda *operands, one, rows, carries: one_or_all(_run(rows[0], operands)))
 
 
 class _Loop:

@@ -17,6 +17,7 @@ DEFAULT_MODE = "auto"
 # Groups are compiled when that pays, never, while calls go on, or before the first call.
 COMPILE_MODES = ("auto", "off", "background", "wait")
 DEFAULT_COMPILE = "auto"
+HOST_KERNELS = ("never", "always")
 READING = ("auto", "off")  # functions are read, and loops kept, or run as they are written
 TRACEBACKS = ("short", "full")  # without and with the frames of the library
 AMBIENT_ERRSTATE = np.geterr()  # at the import of anyshape: an `np.seterr` before it is not a block of `np.errstate`
@@ -37,11 +38,13 @@ class Config:
     - `read_source`: "auto" to read the source of functions that are traced, so that their loops stay loops. "off" runs
       them as they are written. It applies to traces made afterwards, of functions whose `jit` does not say it.
     - `traceback`: "short" for errors that show the lines of the user alone, "full" with the ones of anyshape.
+    - `host_kernels`: "always" to run ops on the host that have no kernel for arrays of another library. Their operands
+      are moved there, and their results back. "never" refuses such programs. It applies to programs made afterwards.
     - `shape_cache_bytes`: bound of the bytes that programs cache of shape-only arrays, such as masks; 0 caches none.
     """
 
     __slots__ = (
-        "compile", "max_paths", "num_threads", "optimize", "read_source", "reassociate", "reproducible",
+        "compile", "host_kernels", "max_paths", "num_threads", "optimize", "read_source", "reassociate", "reproducible",
         "shape_cache_bytes",
     )  # fmt: skip
 
@@ -56,11 +59,13 @@ class Config:
         compile: str = DEFAULT_COMPILE,
         reproducible: bool = False,
         read_source: str = READING[0],
+        host_kernels: str = HOST_KERNELS[0],
     ) -> None:
         self.num_threads, self.reassociate = num_threads, reassociate
         self.shape_cache_bytes, self.optimize = shape_cache_bytes, optimize
         self.max_paths, self.traceback, self.compile = max_paths, traceback, compile
         self.reproducible, self.read_source = reproducible, read_source
+        self.host_kernels = host_kernels
 
     if not TYPE_CHECKING:  # for type checkers a misspelt setting is an error, as it is here by the slots
 
@@ -82,7 +87,7 @@ class Config:
 
     def __repr__(self) -> str:
         first = ("max_paths", "num_threads", "reassociate", "shape_cache_bytes", "optimize", "compile")
-        names = (*first, "read_source", "reproducible", "traceback")
+        names = (*first, "host_kernels", "read_source", "reproducible", "traceback")
         return f"Config({', '.join([f'{name}={getattr(self, name)!r}' for name in names])})"
 
 
@@ -105,6 +110,12 @@ def checked_reading(mode: object, name: str) -> str:
     if isinstance(mode, str) and mode in READING:
         return mode
     raise ArgumentError(name, "read_source", f"is {mode!r:.50}", 'give "auto" or "off"')
+
+
+def _checked_host(mode: object) -> str:
+    if isinstance(mode, str) and mode in HOST_KERNELS:
+        return mode
+    raise ArgumentError("config", "host_kernels", f"is {mode!r:.50}", 'give "never" or "always"')
 
 
 def _at_least(minimum: int, number: object, setting: str, unit: str) -> int:
@@ -141,6 +152,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "compile": lambda mode: checked_compile(mode, "config"),
     "read_source": lambda mode: checked_reading(mode, "config"),
     "traceback": _checked_form,
+    "host_kernels": _checked_host,
 }
 
 

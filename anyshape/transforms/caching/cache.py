@@ -31,6 +31,7 @@ from anyshape.program.pytree_codegen import NO_MATCH, matcher
 from anyshape.support.freezing import is_frozen_setting
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.packages import value_decisions
+from anyshape.support.true_types import of_library
 from anyshape.tracing import pytrees
 from anyshape.tracing.captured.closures import OF_THE_PROGRAM, WithObjects, has_parts
 from anyshape.tracing.captured.code_origin import ATOMS, is_scalar, may_rebind
@@ -57,6 +58,7 @@ class Key(NamedTuple):
     leaves: tuple[tuple[Any, ...], ...]  # by `leaf_key`
     keys: tuple[Any, ...] = ()  # of dicts, if some are not texts: 1 and True are equal in `tree`
     order: pytrees.Order = pytrees.Order.KEYS  # of keys and keywords, as far as the function sees it
+    library: Any = None  # of the arrays, with its device; None for NumPy
 
 
 _INNER: dict[type, Callable[[Any], Any]] = {
@@ -160,6 +162,8 @@ def different_arguments(number: int, program: Program, made_for: Arguments, call
         if frozen_before.get(position) != frozen_now.get(position):
             was, is_now = (shorten(pytrees.shown(a.static.get(position))) for a in (made_for, call))
             yield Reason("static", call.static_name(position), was, is_now, number)
+    if before.library is not now.library:
+        yield Reason("library", "the arrays", str(before.library or "NumPy"), str(now.library or "NumPy"), number)
     for path, old, new in zip(program.trace.labels, before.leaves, now.leaves, strict=True):
         yield from _different_leaf(number, path, old, new)
 
@@ -285,12 +289,16 @@ class Call(NamedTuple):
     key: Key
     moved: tuple[str, ...] = ()  # last positional arguments, which were given by these keywords
 
+    @property
+    def home(self) -> tuple[Any, tuple[int, ...]]:
+        """Library of the arrays, and the positions of arguments that are numbers beside them."""
+        return self.key.library, tuple([i for i, x in enumerate(self.raw) if not of_library(x)])
+
     def leaves(self, name: str, names: Sequence[str]) -> Leaves:
         """Return the leaves that a trace starts from, each checked; `names` are the positional parameters."""
-        paths = pytrees.leaf_paths(self.args, self.kwargs)
-        checked = [
-            pytrees.as_leaf(x, pytrees.named(path, names), name) for x, path in zip(self.arrays, paths, strict=True)
-        ]
+        paths, library = pytrees.leaf_paths(self.args, self.kwargs), self.key.library
+        arrays = self.arrays if library is None else [library.host(x) if of_library(x) else x for x in self.arrays]
+        checked = [pytrees.as_leaf(x, pytrees.named(path, names), name) for x, path in zip(arrays, paths, strict=True)]
         return Leaves(checked, [pytrees.scalar_kind(x) for x in self.raw], self.key.tree, paths, self.key.order)
 
 
@@ -577,7 +585,7 @@ class Cache:
         if path is ...:
             names = {"entries": entries, "GUARD_FAILED": GUARD_FAILED}
             tree = pytrees.by_keyword(key.tree, moved) if moved else key.tree
-            serve = matcher(tree, key.leaves, key.order, _SERVING.strip().splitlines(), names)
+            serve = matcher(tree, key.leaves, key.order, _SERVING.strip().splitlines(), names, key.library)
             path = self.paths[key, moved] = None if serve is None else FastPath(serve, entries)
         if path is not None:
             self._take_fast_paths((path, *self.fast_paths[: MAX_FAST_PATHS - 1]))

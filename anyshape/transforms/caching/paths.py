@@ -42,7 +42,7 @@ from anyshape.program.planner import ending, writing_back
 from anyshape.program.pytree_codegen import maker
 from anyshape.support.lazy_dataclass import NamedTuple, replace
 from anyshape.tracing.captured.watch import CapturedState
-from anyshape.tracing.decisions import path_left
+from anyshape.tracing.decisions import on_host, path_left
 from anyshape.tracing.trace import DisplayNames, Trace, show_call, show_tree
 from anyshape.transforms.caching.cache import Cache, CacheEntry, Call, Key, broken_claims, describe_number, shorten
 
@@ -153,10 +153,12 @@ def evaluated(trace: Trace, arrays: Sequence[Any], states: Sequence[CapturedStat
     captured = lambda: [pair for state in states for pair in state.arrays()]
     try:
         run = ending(writing_back(lambda *xs: evaluate(trace.graph, xs), trace, captured), trace)
-        outputs = counting_effects(restoring_generators(run, trace.graph), trace.graph)(*arrays)
+        outputs = counting_effects(restoring_generators(run, trace.graph), trace.graph)(*on_host(arrays))
     except PathLeft as left:
         problem = "the function gives another answer at each evaluation, so it is not pure"
         raise DecisionError(left.turn, [left.answer], problem) from None
+    if trace.home is not None:
+        return maker(trace.out_tree)(list(map(trace.home[0].array, outputs)))
     own = {result for result, _ in trace.same}
     return maker(trace.out_tree)([x if x.ndim or i in own else x[()] for i, x in enumerate(outputs)])
 

@@ -39,7 +39,7 @@ from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.progress import count_op
 
 if TYPE_CHECKING:
-    from anyshape.backend.compiler.codegen.execute import _PlanSource as PlanWriter
+    from anyshape.backend.compiler.codegen.execute import PlanSource as PlanWriter
 else:
     PlanWriter = object
 

@@ -189,9 +189,14 @@ def compile_plan(
     _PLAN.debug("%s", plan)
     meter = meter if may_gain(plan) else None
     kernels = kernels if timers is None else None
-    writer = _PlanSource(plan, budget, entry_guards, timers, threads, meter, kernels, counts_bytes)
+    writer = PlanSource(plan, budget, entry_guards, timers, threads, meter, kernels, counts_bytes)
     writer.nests = nests
-    texts = writer.texts()
+    return link(writer)
+
+
+def link(writer: "PlanSource") -> Run:
+    """Return the function that a writer writes."""
+    plan, meter, texts = writer.plan, writer.meter, writer.texts()
     source = "".join(texts)
     file = f"<anyshape plan {plan.name or 'program'} {next(_NUMBERS)}>"
     lines = user_lines.UserLines(writer.first_lines(), writer.placed.file)
@@ -217,7 +222,7 @@ def compile_plan(
     return run
 
 
-class _PlanSource(StepSource):
+class PlanSource(StepSource):
     """Writes the function of a plan."""
 
     kernels: PlanKernels | None
@@ -592,5 +597,5 @@ class _PlanSource(StepSource):
         )
 
 
-class _BodySource(Body, _PlanSource):
+class _BodySource(Body, PlanSource):
     """Writes the plan of a subgraph as a part of the function of the plan that runs it."""

@@ -65,8 +65,12 @@ _DUMPS = itertools.count()
 
 
 class Tier(enum.Enum):
-    """Amount of work that goes into a plan: a first plan takes one linear walk, an optimised one has all passes."""
+    """Amount of work that goes into a plan: a first plan takes one linear walk, an optimised one has all passes.
 
+    A plain plan has the steps of its graph, for libraries other than NumPy.
+    """
+
+    PLAIN = "plain"
     FIRST = "first"
     OPTIMISED = "optimised"
 

@@ -1,0 +1,325 @@
+"""Elementwise kernels: a function of the standard where there is one that does as NumPy does."""
+
+import numpy as np
+
+from anyshape.backend.xp.libraries import alike, kernel, numpy_dtype
+from anyshape.errors import UnsupportedFunctionError
+from anyshape.ops import elementwise as ew
+
+alike(
+    {
+        ew.add_op: "add", ew.sub_op: "subtract", ew.mul_op: "multiply", ew.div_op: "divide", ew.neg_op: "negative",
+        ew.abs_op: "abs", ew.square_op: "square", ew.sqrt_op: "sqrt", ew.length_op: "sqrt", ew.exp_op: "exp",
+        ew.expm1_op: "expm1", ew.log_op: "log", ew.log2_op: "log2", ew.log10_op: "log10", ew.log1p_op: "log1p",
+        ew.logaddexp_op: "logaddexp", ew.sin_op: "sin", ew.cos_op: "cos", ew.tan_op: "tan", ew.arcsin_op: "asin",
+        ew.arccos_op: "acos", ew.arctan_op: "atan", ew.arctan2_op: "atan2", ew.sinh_op: "sinh", ew.cosh_op: "cosh",
+        ew.tanh_op: "tanh", ew.arcsinh_op: "asinh", ew.arccosh_op: "acosh", ew.arctanh_op: "atanh",
+        ew.floor_op: "floor", ew.ceil_op: "ceil", ew.trunc_op: "trunc", ew.rint_op: "round", ew.sign_op: "sign",
+        ew.hypot_op: "hypot", ew.copysign_op: "copysign", ew.signbit_op: "signbit", ew.nextafter_op: "nextafter",
+        ew.eq_op: "equal", ew.ne_op: "not_equal", ew.isnan_op: "isnan", ew.isfinite_op: "isfinite",
+        ew.isinf_op: "isinf", ew.bitwise_and_op: "bitwise_and", ew.bitwise_or_op: "bitwise_or",
+        ew.bitwise_xor_op: "bitwise_xor", ew.invert_op: "bitwise_invert", ew.select_op: "where", ew.real_op: "real",
+        ew.imag_op: "imag", ew.conj_op: "conj", ew.pow_op: "pow",
+    }
+)  # fmt: skip
+
+
+def _truth(xp, x):
+    return x if xp.kind(x) == "b" else x != 0
+
+
+for _op in (ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_not_op):
+    kernel(_op, lambda xp, *xs, _name=_op.name: getattr(xp, _name)(*[_truth(xp, x) for x in xs]))
+
+
+def _ordered(name, real):
+    """Return the kernel of a comparison: complex numbers are ordered by their real parts first."""
+
+    def run(xp, x, y):
+        if xp.kind(x) != "c":
+            return getattr(xp, name)(*[xp.convert(v, np.dtype(np.int8)) if xp.kind(v) == "b" else v for v in (x, y)])
+        a, b, c, d = xp.real(x), xp.real(y), xp.imag(x), xp.imag(y)
+        return getattr(xp, real)(a, b) | ((a == b) & getattr(xp, name)(c, d))
+
+    def specialise(xp, params, metas):
+        return None if metas[0].dtype.kind in "bc" else getattr(xp, name)
+
+    return run, specialise
+
+
+for _op, _name, _real in (
+    (ew.lt_op, "less", "less"), (ew.le_op, "less_equal", "less"),
+    (ew.gt_op, "greater", "greater"), (ew.ge_op, "greater_equal", "greater"),
+):  # fmt: skip
+    _run, _case = _ordered(_name, _real)
+    kernel(_op, _run, specialise=_case)
+
+
+def _extreme(name, is_first, of_bools):
+    """Return the kernel of a larger or smaller element; NaN comes first."""
+
+    def run(xp, x, y):
+        if xp.kind(x) == "b":
+            return getattr(xp, of_bools)(x, y)
+        before = is_first(xp, x, y) | xp.isnan(x)
+        return xp.where(before, x, y)
+
+    def specialise(xp, params, metas):
+        return getattr(xp, name) if metas[0].dtype.kind in "iuf" else None
+
+    return run, specialise
+
+
+_is_larger, _ = _ordered("greater_equal", "greater")
+_is_smaller, _ = _ordered("less_equal", "less")
+for _op, _name, _first, _bools in (
+    (ew.max_op, "maximum", _is_larger, "logical_or"),
+    (ew.min_op, "minimum", _is_smaller, "logical_and"),
+):
+    _run, _case = _extreme(_name, _first, _bools)
+    kernel(_op, _run, specialise=_case)
+
+
+def _without_nan(extreme):
+    return lambda xp, x, y: xp.where(x != x, y, xp.where(y != y, x, getattr(xp, extreme)(x, y)))
+
+
+kernel(ew.fmax_op, _without_nan("maximum"))
+kernel(ew.fmin_op, _without_nan("minimum"))
+
+
+# -- division and powers
+
+
+def _of_zero(xp, x, y, divide):
+    """Divide integers: by zero it gives 0."""
+    is_zero = y == 0
+    return xp.where(is_zero, xp.zeros_like(x), divide(x, xp.where(is_zero, xp.ones_like(y), y)))
+
+
+def _fmod(xp, x, y):
+    """Return the rest with the sign of the dividend."""
+    is_integer = xp.kind(x) in "iu"
+    if not is_integer and xp.name != "array_api_strict":
+        return xp.fmod(x, y)
+    rest = _of_zero(xp, x, y, xp.remainder) if is_integer else xp.remainder(x, y)
+    rest = xp.where((rest != 0) & ((x < 0) != (y < 0)), rest - y, rest)
+    return rest if is_integer else xp.where(xp.isinf(y) & xp.isfinite(x), x, rest)
+
+
+def _divided(xp, x, y):
+    """Return quotient and rest of floats as NumPy computes them, from the rest with the sign of the dividend."""
+    rest = _fmod(xp, x, y)
+    moves = (rest != 0) & ((y < 0) != (rest < 0))
+    quotient = (x - rest) / y - xp.astype(moves, x.dtype)
+    below = xp.floor(quotient)
+    near = xp.where(quotient - below > 0.5, below + 1, below)
+    near = xp.where(quotient == 0, xp.copysign(xp.zeros_like(near), x / y), near)
+    rest = xp.where(moves, rest + y, xp.where(rest == 0, xp.copysign(rest, y), rest))
+    return xp.where(y == 0, x / y, near), rest
+
+
+def _quotient(xp, x, y):
+    return _of_zero(xp, x, y, xp.floor_divide) if xp.kind(x) in "iu" else _divided(xp, x, y)[0]
+
+
+def _remainder(xp, x, y):
+    return _of_zero(xp, x, y, xp.remainder) if xp.kind(x) in "iu" else _divided(xp, x, y)[1]
+
+
+kernel(ew.floor_divide_op, _quotient)
+kernel(ew.fmod_op, _fmod)
+kernel(ew.remainder_op, _remainder)
+kernel(ew.reciprocal_op, lambda xp, x: xp.reciprocal(x) if xp.kind(x) in "fc" else _of_zero(
+    xp, xp.ones_like(x), x, xp.floor_divide))  # fmt: skip
+
+
+def _power_by(xp, x, *, exponent):
+    if exponent == 3:
+        return xp.square(x) * x
+    return xp.pow(x, xp.asarray(exponent, dtype=x.dtype, device=xp.device))
+
+
+kernel(ew.power_by_op, _power_by)
+
+
+def _root(xp, x):
+    """Return the cube root, by a power and one step of Newton's method."""
+    size = xp.abs(x)
+    guess = xp.pow(size, xp.asarray(1 / 3, dtype=x.dtype, device=xp.device))
+    usual = (size > 0) & xp.isfinite(size)
+    near = xp.where(usual, guess, xp.ones_like(guess))
+    step = (near - xp.where(usual, size, xp.ones_like(size)) / xp.square(near)) / 3
+    return xp.copysign(xp.where(usual, near - step, size), x)
+
+
+kernel(ew.cbrt_op, _root)
+kernel(ew.exp2_op, lambda xp, x: xp.pow(xp.full_like(x, 2), x))
+
+
+def _logaddexp2(xp, x, y):
+    top = xp.maximum(x, y)
+    usual = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+    powers = [xp.pow(xp.full_like(v, 2), v - usual) for v in (x, y)]
+    return xp.where(xp.isfinite(top), xp.log2(powers[0] + powers[1]) + usual, top)
+
+
+kernel(ew.logaddexp2_op, _logaddexp2)
+
+
+def _lcm(xp, x, y):
+    common = _gcd(xp, x, y)
+    return xp.abs(_of_zero(xp, x, common, xp.floor_divide) * y)
+
+
+def _gcd(xp, x, y):
+    """Return common divisors by Euclid's algorithm, whose steps are as many as the dtype has bits and a half more."""
+    x, y = xp.abs(x), xp.abs(y)
+    if xp.name in ("PyTorch", "JAX", "CuPy"):
+        return xp.gcd(x, y)
+    for _ in range(96):
+        x, y = xp.where(y == 0, x, y), _of_zero(xp, x, y, xp.remainder)
+    return x
+
+
+kernel(ew.gcd_op, _gcd)
+kernel(ew.lcm_op, _lcm)
+kernel(ew.heaviside_op, lambda xp, x, y: xp.where(x != x, x, xp.where(x == 0, y, xp.astype(x > 0, x.dtype))))
+kernel(ew.round_op, lambda xp, x, *, decimals: _rounded(xp, x, decimals))
+
+
+def _rounded(xp, x, decimals):
+    if decimals == 0 or (xp.kind(x) in "iu" and decimals > 0):
+        return xp.round(x)
+    if xp.kind(x) in "iu":
+        step = 10**-decimals
+        return xp.astype(xp.round(xp.astype(x, xp.dtype(np.dtype(float))) / step) * step, x.dtype)
+    scale = 10.0 ** abs(decimals)
+    return xp.round(x * scale) / scale if decimals > 0 else xp.round(x / scale) * scale
+
+
+def _left_shift(xp, x, y):
+    wide = y >= 8 * numpy_dtype(x).itemsize
+    return xp.where(wide, xp.zeros_like(x), xp.bitwise_left_shift(x, xp.where(wide, xp.zeros_like(y), y)))
+
+
+def _right_shift(xp, x, y):
+    wide = y >= 8 * numpy_dtype(x).itemsize
+    signs = xp.where(x < 0, xp.full_like(x, -1) if xp.kind(x) == "i" else xp.zeros_like(x), xp.zeros_like(x))
+    return xp.where(wide, signs, xp.bitwise_right_shift(x, xp.where(wide, xp.zeros_like(y), y)))
+
+
+kernel(ew.left_shift_op, _left_shift)
+kernel(ew.right_shift_op, _right_shift)
+
+
+# -- conversions, complex numbers and choices
+
+kernel(ew.convert_op, lambda xp, x, *, dtype: xp.convert(x, dtype))
+
+
+def _complex(xp, x, y):
+    """Make complex numbers of their parts; multiplying by 1j would make NaN of infinities."""
+    if xp.name == "PyTorch":
+        return xp.torch.complex(*xp.torch.broadcast_tensors(x, y))
+    if xp.name == "JAX":
+        return xp.jax.lax.complex(*xp.broadcast_arrays(x, y))
+    dtype = xp.dtype(np.result_type(numpy_dtype(x), np.complex64))
+    imaginary = xp.astype(y, dtype) * xp.asarray(1j, dtype=dtype, device=xp.device)
+    return xp.astype(x, dtype) + xp.where(xp.isfinite(y), imaginary, xp.asarray(0j, dtype=dtype, device=xp.device))
+
+
+kernel(ew.complex_op, _complex)
+
+
+def _narrow(xp, x, *, dtype):
+    limits = np.iinfo(dtype)
+    outside = (x < int(limits.min)) | (x > int(limits.max))
+    if xp.has_values and bool(xp.any(outside)):
+        value = xp.host(x)[xp.host(outside)].flat[0]
+        raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
+    return xp.convert(x, dtype)
+
+
+kernel(ew.narrow_op, _narrow, reads="whether Python's integers fit")
+
+
+_LIMIT = 2.0**63
+
+
+def _python_int(xp, x, *ys, operator):
+    """Compute with int64; raise OverflowError where Python's int would be beyond it, as floats tell up to rounding."""
+    if operator not in _EXACT:
+        advice = "compute it with arrays of NumPy, or outside of the function"
+        raise UnsupportedFunctionError(operator, f"Python's {operator} of ints has no kernel over {xp.name}", advice)
+    exact, wide = getattr(xp, operator.replace("absolute", "abs")), np.dtype(float)
+    estimate = exact(*[xp.convert(v, wide) for v in (x, *ys)])
+    if xp.has_values and bool(xp.any(xp.abs(estimate) >= _LIMIT)):
+        raise OverflowError(f"{operator} of Python ints is out of bounds for int64")
+    return exact(x, *ys)
+
+
+_EXACT = ("add", "subtract", "multiply", "negative", "absolute")
+kernel(ew.python_int_op, _python_int, reads="whether Python's integers fit")
+
+
+def _bit_count(xp, x):
+    """Count the bits that are set, one after the other."""
+    x = xp.abs(x) if xp.kind(x) == "i" else x
+    count, one = xp.zeros_like(x), xp.ones_like(x)
+    for i in range(8 * numpy_dtype(x).itemsize):
+        count = count + xp.bitwise_and(xp.bitwise_right_shift(x, one * i), one)
+    return xp.convert(count, np.dtype(np.uint8))
+
+
+kernel(ew.bitwise_count_op, _bit_count)
+kernel(ew.ldexp_op, lambda xp, x, n: x * xp.pow(xp.full_like(x, 2), xp.astype(n, x.dtype)))
+
+
+def _frexp(xp, x):
+    mantissa, exponent = xp.frexp(x)
+    return mantissa, xp.convert(exponent, np.dtype(np.int32))
+
+
+kernel(ew.frexp_op, _frexp)
+kernel(ew.spacing_op, lambda xp, x: xp.copysign(xp.nextafter(xp.abs(x), xp.full_like(x, float("inf"))) - xp.abs(x), x))
+
+
+# -- for derivatives at edges
+
+
+def _share(xp, x, y):
+    half = xp.astype(x >= y, x.dtype) + xp.astype(x > y, x.dtype)
+    return xp.where((x != x) | (y != y), xp.full_like(x + y, float("nan")), half * 0.5)
+
+
+def _ratio(xp, x, y):
+    undefined = (x == 0) & (y == 0)
+    return xp.where(undefined, xp.zeros_like(x), x / xp.where(undefined, xp.ones_like(y), y))
+
+
+def _gap(xp, x, y):
+    return xp.where((x == y) & ~xp.isfinite(x), xp.zeros_like(x), x - y)
+
+
+def saturated(xp, share, x, near, far):
+    """Return a slope by one formula, and by another where a share is so close to 1 that digits are lost."""
+    return xp.where(share > ew.STEEP[numpy_dtype(x).char], far(x), near)
+
+
+def logistic_slope(xp, x):
+    """Return e / (1 + e)**2 for a small e = exp(-|x|)."""
+    power = xp.exp(-xp.abs(x))
+    return power * (1 - power * (2 - 3 * power))
+
+
+def _tanh_slope(xp, x, y):
+    square = xp.square(y)
+    return saturated(xp, square, x, 1 - square, lambda x: 4 * logistic_slope(xp, 2 * x))
+
+
+kernel(ew.share_op, _share)
+kernel(ew.ratio_op, _ratio)
+kernel(ew.direction_op, lambda xp, x, y, z: _ratio(xp, x, z))
+kernel(ew.gap_op, _gap)
+kernel(ew.tanh_slope_op, _tanh_slope)

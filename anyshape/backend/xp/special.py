@@ -1,0 +1,98 @@
+"""Kernels of special functions: the library's by SciPy's names, and compositions of elementary functions."""
+
+import math
+
+from anyshape.backend.xp.elementwise import logistic_slope, saturated
+from anyshape.backend.xp.libraries import alike, kernel
+from anyshape.ops import special as sp
+
+alike(
+    {op: f"special_{op.name}" for op in (
+        sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.ndtr_op, sp.ndtri_op, sp.log_ndtr_op, sp.zeta_op,
+        sp.gammainc_op, sp.gammaincc_op, sp.betainc_op, sp.hyp1f1_op, sp.hyp2f1_op, sp.expn_op, sp.ellipk_op,
+        sp.poch_op,
+    )}
+)  # fmt: skip
+alike({sp.digamma_op: "special_psi", sp.riemann_zeta_op: "special_riemann_zeta"})
+for _op, _name in (
+    (sp.bessel_j_op, "j{}"), (sp.bessel_y_op, "y{}"), (sp.bessel_i_op, "i{}"), (sp.bessel_k_op, "k{}"),
+    (sp.scaled_bessel_i_op, "i{}e"), (sp.scaled_bessel_k_op, "k{}e"),
+):  # fmt: skip
+    kernel(_op, None, alike=lambda params, _name=_name: f"special_{_name.format(params['order'])}")
+
+
+def _zero_times(xp, x, y, value):
+    """Return a product with a function of y that is 0 where x is 0, unless y is NaN."""
+    return xp.where((x == 0) & (y == y), xp.zeros_like(x), xp.where(x == 0, xp.ones_like(x), x) * value)
+
+
+def _xlogy(xp, x, y):
+    return _zero_times(xp, x, y, xp.log(y))
+
+
+def _entr(xp, x):
+    positive = x > 0
+    logs = xp.log(xp.where(positive, x, xp.ones_like(x)))
+    return xp.where(positive | (x != x), -x * logs, xp.where(x == 0, xp.zeros_like(x), xp.full_like(x, -math.inf)))
+
+
+def _rel_entr(xp, x, y, rest=lambda x, y: 0):
+    usual = (x > 0) & (y > 0)
+    one = xp.ones_like(x)
+    value = x * xp.log(xp.where(usual, x, one) / xp.where(usual, y, one)) + rest(x, y)
+    ends = xp.where((x == 0) & (y >= 0), xp.zeros_like(x) + rest(x, y), xp.full_like(x, math.inf))
+    return xp.where(usual | (x != x) | (y != y), value + (x + y) * 0, ends)
+
+
+def _sign_of_gamma(xp, x):
+    floor = xp.floor(x)
+    odd = xp.remainder(floor, xp.full_like(x, 2)) != 0
+    signs = xp.where((x > 0) | ~odd, xp.ones_like(x), xp.full_like(x, -1))
+    at_pole = (x < 0) & (floor == x)
+    return xp.where(at_pole, xp.full_like(x, math.nan), xp.where(x == 0, xp.copysign(xp.ones_like(x), x), signs))
+
+
+def _gammaln(xp, x):
+    return xp.where(x == -math.inf, x, xp.special_gammaln(x))
+
+
+def _gamma(xp, x):
+    return _sign_of_gamma(xp, x) * xp.exp(xp.special_gammaln(x))
+
+
+def _betaln(xp, x, y):
+    return _gammaln(xp, x) + _gammaln(xp, y) - _gammaln(xp, x + y)
+
+
+def _polygamma(xp, x, *, order):
+    if order == 0:
+        return xp.special_psi(x)
+    return (-1) ** (order + 1) * float(math.factorial(order)) * xp.special_zeta(xp.full_like(x, order + 1), x)
+
+
+def _expit(xp, x):
+    small = xp.exp(-xp.abs(x))
+    return xp.where(x >= 0, xp.ones_like(x), small) / (1 + small)
+
+
+def _expit_slope(xp, x, y):
+    return saturated(xp, y, x, (1 - y) * y, lambda x: logistic_slope(xp, x))
+
+
+kernel(sp.expit_op, _expit, alike="special_expit")
+kernel(sp.log_expit_op, lambda xp, x: xp.minimum(x, xp.zeros_like(x)) - xp.log1p(xp.exp(-xp.abs(x))))
+kernel(sp.expit_slope_op, _expit_slope)
+kernel(sp.xlogy_op, _xlogy, alike="special_xlogy")
+kernel(sp.xlog1py_op, lambda xp, x, y: _zero_times(xp, x, y, xp.log1p(y)), alike="special_xlog1py")
+kernel(sp.entr_op, _entr)
+kernel(sp.rel_entr_op, _rel_entr)
+kernel(sp.kl_div_op, lambda xp, x, y: _rel_entr(xp, x, y, lambda x, y: y - x))
+kernel(sp.gammasgn_op, _sign_of_gamma)
+kernel(sp.gammaln_op, _gammaln)
+kernel(sp.gamma_op, _gamma, alike="special_gamma")
+kernel(sp.rgamma_op, lambda xp, x: xp.where((x <= 0) & (xp.floor(x) == x), xp.zeros_like(x), 1 / _gamma(xp, x)))
+kernel(sp.betaln_op, _betaln, alike="special_betaln")
+kernel(sp.beta_op, lambda xp, x, y: _sign_of_gamma(xp, x) * _sign_of_gamma(xp, y) * _sign_of_gamma(xp, x + y) * xp.exp(
+    _betaln(xp, x, y)), alike="special_beta")  # fmt: skip
+kernel(sp.polygamma_op, _polygamma)
+kernel(sp.betaincc_op, lambda xp, a, b, x: xp.special_betainc(b, a, 1 - x))

@@ -1,0 +1,1 @@
+"""Test `anyshape/backend/xp`."""

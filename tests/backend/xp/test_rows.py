@@ -1,0 +1,157 @@
+"""Programs over other libraries give what NumPy gives: each row of tests/samples, values and gradients.
+
+NumPy's own namespace stands for a library in every environment. The others are tried where they are installed.
+"""
+
+import importlib
+import importlib.util
+
+import numpy as np
+import optree
+import pytest
+
+import anyshape
+from anyshape.backend.xp import libraries
+from anyshape.backend.xp.write import compile_graph
+from anyshape.errors import AnyshapeError, UnsupportedFunctionError
+from tests.laws.sweep import (
+    arrays_of,
+    cases,
+    check_equal,
+    few_combinations,
+    gate_part,
+    in_namespace,
+    is_error,
+    label,
+    outcome,
+    programs_of,
+    split,
+    uneven,
+)
+
+STANDARD = libraries.Library("NumPy", np, "cpu")
+FIRST = [c for c in cases() if c[2] == c[1].dtypes[0]]
+GRADIENTS = [c for c in FIRST if c[1].grad is True and c[2] == "float64"]
+# eigenvectors have signs of the library, and XLA takes denormal numbers for 0
+DIFFERENT = {"linalg-eigh-float64", "special-special.betaln_edges-float64"}
+DENORMAL = {"elementwise-log_edges-float64", "elementwise-log2_edges-float64"}
+
+
+def on_the_namespace(program, arrays):
+    """Return the results of a program over NumPy's namespace as a library."""
+    run = compile_graph(program.trace.graph, STANDARD, program.labels)
+    return [np.asarray(y) for y in run(*arrays)]
+
+
+def check_served(program, arrays, expected, case):
+    """Compare the results of a program with NumPy's, unless an op has no kernel. Return whether there were any."""
+    try:
+        got = on_the_namespace(program, arrays)
+    except UnsupportedFunctionError as refusal:
+        assert "no kernel" in str(refusal) or "has no function" in str(refusal) or "does not order" in str(refusal)
+        return False
+    check_equal(got, expected, max(case[1].tolerance, 1e-9), label(case))
+    return True
+
+
+@pytest.mark.parametrize("case", gate_part("rows over the standard", FIRST, 24))
+def test_values_over_the_standard_are_numpys(case):
+    _, row, dtype = case
+    if label(case) in DIFFERENT:
+        pytest.skip("signs of eigenvectors, and infinities, are the library's")
+    jitted = programs_of(case).value
+    for sizes in few_combinations(row)[:3]:
+        xs = arrays_of(row, sizes, dtype)
+        expected = outcome(jitted, *xs)
+        if not is_error(expected):
+            program = next(p for p in jitted.programs() if p.accepts(*xs))
+            if program.trace.written or program.trace.raised or not check_served(program, xs, expected, case):
+                return
+
+
+@pytest.mark.parametrize("case", gate_part("gradients over the standard", GRADIENTS, 48))
+def test_gradients_over_the_standard_are_numpys(case):
+    _, row, dtype = case
+    if label(case) in DIFFERENT:
+        pytest.skip("signs of eigenvectors, and infinities, are the library's")
+    back = programs_of(case).back
+    for sizes in few_combinations(row)[:2]:
+        xs = arrays_of(row, sizes, dtype)
+        parts = split(row, xs, anyshape.numpy)
+        moving, rest = parts.parts(xs)
+        results = outcome(parts.function, moving, rest)
+        if is_error(results):
+            continue
+        rng = np.random.default_rng(3)
+        weights = [uneven(rng, y) for y in results]
+        expected = outcome(back, moving, rest, weights)
+        leaves = [*moving, *rest, *weights]
+        if not is_error(expected):
+            program = next(p for p in back.programs() if p.accepts(*leaves))
+            if not check_served(program, leaves, expected, case):
+                return
+
+
+# -- libraries that are installed ------------------------------------------------------------------------------------
+
+
+def torch_arrays():
+    torch = importlib.import_module("torch")
+    return lambda x: torch.asarray(np.array(x)), lambda y: y.resolve_conj().resolve_neg().numpy()
+
+
+def strict_arrays():
+    strict = importlib.import_module("array_api_strict")
+    return lambda x: strict.asarray(np.array(x)), lambda y: np.asarray(y._array)
+
+
+def jax_arrays():
+    jax = importlib.import_module("jax")
+    jax.config.update("jax_enable_x64", True)
+    return lambda x: jax.numpy.asarray(np.array(x)), np.asarray
+
+
+LIBRARIES = {"torch": torch_arrays, "array_api_strict": strict_arrays, "jax": jax_arrays}
+INSTALLED = [
+    name for name in LIBRARIES if importlib.util.find_spec(name) and importlib.util.find_spec("array_api_compat")
+]
+MOST_REFUSED = {"torch": 0.10, "jax": 0.10, "array_api_strict": 0.16}  # of all rows; the last has no special functions
+
+
+def is_refused(case, there, check):
+    """Return whether a library refuses a row by name; `check(got, expected, sizes)` compares its results."""
+    _, row, dtype = case
+    jitted, on_library = programs_of(case).value, anyshape.jit(in_namespace(row, anyshape.numpy))
+    for sizes in few_combinations(row)[:2]:
+        xs = arrays_of(row, sizes, dtype)
+        expected = outcome(jitted, *[x.copy() for x in xs])
+        if is_error(expected) or not xs:
+            continue
+        try:
+            got = on_library(*map(there, xs))
+        except UnsupportedFunctionError:
+            return True
+        except AnyshapeError as error:
+            assert "writes to it" in str(error) or "random generator" in str(error), (label(case), error)
+            return False
+        check(optree.tree_leaves(got), expected, sizes)
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", INSTALLED)
+def test_most_rows_run_on_a_library(name):
+    """All rows give what NumPy gives on arrays of the library, but for few that are refused by name."""
+    there, back = LIBRARIES[name]()
+    different = DIFFERENT | (DENORMAL if name == "jax" else set())
+
+    def check(got, expected, sizes):
+        if label(case) not in different:
+            results = [y if isinstance(y, np.ndarray) else back(y) for y in got]
+            check_equal(results, expected, max(case[1].tolerance, 1e-9), f"{label(case)} on {name} at {sizes}")
+
+    refused = []
+    for case in FIRST:
+        if is_refused(case, there, check):
+            refused.append(label(case))
+    assert len(refused) <= MOST_REFUSED[name] * len(FIRST), f"{len(refused)} of {len(FIRST)}: {refused}"
