@@ -48,7 +48,7 @@ def __getattr__(name: str) -> Any:
     """Return a public name or a module, loaded at its first use."""
     if name in _HOMES:
         return globals().setdefault(name, getattr(_load(_HOMES[name]), name))
-    if name in ("autograd", "cluster", "debug", "numpy", "ops", "optimize", "scipy"):
+    if name in ("autograd", "cluster", "debug", "jax", "numpy", "ops", "optimize", "scipy", "torch"):
         return _load(f"anyshape.{name}")
     missing = AttributeError(f"module 'anyshape' has no attribute {name!r}", name=name, obj=_sys.modules[__name__])
     if not name.startswith("_") and (advice := _load("anyshape.support.elsewhere").instead_of_name(name)):

@@ -62,6 +62,8 @@ FLOORS = (
     "scipy/cluster",
     "scipy",
     "autograd",
+    "jax",
+    "torch",
     "debug",
     "optimize",
     "cluster",

@@ -304,7 +304,10 @@ def _gap(xp, x, y):
 
 def saturated(xp, share, x, near, far):
     """Return a slope by one formula, and by another where a share is so close to 1 that digits are lost."""
-    return xp.where(share > ew.STEEP[numpy_dtype(x).char], far(x), near)
+    is_far = share > ew.STEEP[numpy_dtype(x).char]
+    if xp.reads_freely and not bool(xp.any(is_far)):
+        return near
+    return xp.where(is_far, far(x), near)
 
 
 def logistic_slope(xp, x):

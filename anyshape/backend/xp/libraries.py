@@ -6,7 +6,6 @@ No library is imported that its user has not imported: an array tells by the mod
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +14,18 @@ import numpy as np
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.graph import Op, OpTable
 from anyshape.support.lazy_dataclass import NamedTuple
-from anyshape.support.packages import Package, library_kernels, load
+from anyshape.support.packages import (
+    array_api_strict,
+    compat_cupy,
+    compat_torch,
+    cupy_special,
+    jax,
+    jax_linalg,
+    jax_numpy,
+    jax_special,
+    library_kernels,
+    torch,
+)
 from anyshape.support.true_types import LIBRARIES
 
 INT = np.dtype(np.int64)
@@ -60,6 +70,7 @@ class Library:
         self.name, self.namespace, self.device = name, namespace, device
         self.array_type: Any = type(namespace.zeros(1))
         self.has_values = True  # False where arrays have a shape alone
+        self.reads_freely = False  # whether reading a value waits for nothing
         self._dtypes: dict[np.dtype, Any] = {}
 
     def __getattr__(self, attribute: str) -> Any:
@@ -206,10 +217,10 @@ class _Torch(Library):
 
     def __init__(self, name: str, namespace: Any, device: Any) -> None:
         super().__init__(name, namespace, device)
-        self.torch = sys.modules["torch"]
-        self.array_type = self.torch.Tensor
+        self.torch = torch
+        self.array_type = torch.Tensor
         self.has_values = device.type != "meta"
-        self.shares_memory = device.type == "cpu"
+        self.shares_memory = self.reads_freely = device.type == "cpu"
         for names in (*self._RENAMED.split(), *self._OWN.split()):
             standard, _, own = names.partition("=")
             self.__dict__[standard] = getattr(self.torch, own or standard)
@@ -218,14 +229,14 @@ class _Torch(Library):
         dtype = x.dtype
         if dtype.is_floating_point:
             return "f"
-        return "c" if dtype.is_complex else "b" if dtype is self.torch.bool else numpy_dtype(x).kind
+        return "c" if dtype.is_complex else "b" if dtype is torch.bool else numpy_dtype(x).kind
 
     def array(self, x: Any) -> Any:
         x = np.asarray(x)
         if not (x.flags.writeable and x.flags.forc):
             x = x.copy()
         self.dtype(x.dtype)
-        return self.torch.from_numpy(x).to(self.device) if x.ndim else self.filled((), x.item(), x.dtype)
+        return torch.from_numpy(x).to(self.device) if x.ndim else self.filled((), x.item(), x.dtype)
 
     def host(self, x: Any) -> np.ndarray:
         if not self.has_values:
@@ -242,19 +253,19 @@ class _Torch(Library):
 
     def sum(self, x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> Any:
         """Return sums along one axis or more."""
-        return self.torch.sum(x, dim=axis, dtype=dtype, keepdim=keepdims)
+        return torch.sum(x, dim=axis, dtype=dtype, keepdim=keepdims)
 
     def max(self, x: Any, axis: Any, keepdims: bool = False) -> Any:
         """Return the largest elements along axes."""
-        return self.torch.amax(x, dim=axis, keepdim=keepdims)
+        return torch.amax(x, dim=axis, keepdim=keepdims)
 
     def min(self, x: Any, axis: Any, keepdims: bool = False) -> Any:
         """Return the least elements along axes."""
-        return self.torch.amin(x, dim=axis, keepdim=keepdims)
+        return torch.amin(x, dim=axis, keepdim=keepdims)
 
     def flip(self, x: Any, axis: Any) -> Any:
         """Return the elements along axes in the other direction."""
-        return self.torch.flip(x, axis)
+        return torch.flip(x, axis)
 
     def permute_dims(self, x: Any, axes: Any) -> Any:
         """Return the axes in another order."""
@@ -262,37 +273,37 @@ class _Torch(Library):
 
     def combined(self, how: str, target: Any, positions: Any, rows: Any) -> Any:
         if how == "add":
-            return self.torch.index_add(target, 0, positions, rows)
+            return torch.index_add(target, 0, positions, rows)
         name = {"multiply": "prod", "minimum": "amin", "maximum": "amax"}[how]
-        return self.torch.index_reduce(target, 0, positions, rows, name)
+        return torch.index_reduce(target, 0, positions, rows, name)
 
     def searched(self, row: Any, values: Any, side: str) -> Any:
-        return self.torch.searchsorted(row.contiguous(), values.contiguous(), side=side)
+        return torch.searchsorted(row.contiguous(), values.contiguous(), side=side)
 
     def special(self, name: str) -> Any:
         names = {"j0": "bessel_j0", "j1": "bessel_j1", "y0": "bessel_y0", "y1": "bessel_y1", "psi": "digamma"}
         names |= {f"k{i}": f"modified_bessel_k{i}" for i in (0, 1)}
         names |= {f"k{i}e": f"scaled_modified_bessel_k{i}" for i in (0, 1)}
-        return getattr(self.torch.special, names.get(name, name), None)
+        return getattr(torch.special, names.get(name, name), None)
 
     def solve_triangular(self, a: Any, b: Any, lower: bool, unit: bool) -> Any:
-        return self.torch.linalg.solve_triangular(a, b, upper=not lower, unitriangular=unit)
+        return torch.linalg.solve_triangular(a, b, upper=not lower, unitriangular=unit)
 
     def lu_factor(self, a: Any) -> tuple[Any, Any]:
         """Return the factors of matrices in one, and the rows that were exchanged."""
-        lu, pivots = self.torch.linalg.lu_factor(a)
+        lu, pivots = torch.linalg.lu_factor(a)
         return lu, pivots - 1
 
     def matches(self, x: str, names: dict[str, Any], dtype: np.dtype, rank: int) -> str:
         test = super().matches(x, names, dtype, rank)
-        names |= {"strided": self.torch.strided, "grad_is_on": self.torch.is_grad_enabled}
+        names |= {"strided": torch.strided, "grad_is_on": torch.is_grad_enabled}
         return f"{test} or {x}.layout is not strided or ({x}.requires_grad and grad_is_on())"
 
 
 class _Jax(Library):
     def __init__(self, name: str, namespace: Any, device: Any) -> None:
         super().__init__(name, namespace, None)
-        self.jax = sys.modules["jax"]
+        self.jax = jax
 
     def array(self, x: Any) -> Any:
         return self.namespace.asarray(np.array(x))
@@ -310,11 +321,10 @@ class _Jax(Library):
         return getattr(target.at[positions], method)(rows)
 
     def special(self, name: str) -> Any:
-        function = getattr(load("jax.scipy.special"), name, None)
-        return function
+        return getattr(jax_special, name, None)
 
     def solve_triangular(self, a: Any, b: Any, lower: bool, unit: bool) -> Any:
-        solve = load("jax.scipy.linalg").solve_triangular
+        solve = jax_linalg.solve_triangular
         if a.ndim == 2:
             return solve(a, b, lower=lower, unit_diagonal=unit)
         flat = [self.namespace.reshape(x, (-1, *x.shape[-2:])) for x in (a, b)]
@@ -328,7 +338,6 @@ class _Jax(Library):
 
     def run(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """Run with 64-bit types turned on: dtypes are as in the graph, not the defaults of JAX."""
-        jax = self.jax
 
         @functools.wraps(run)
         def with_wide_types(*arrays):
@@ -354,21 +363,21 @@ class _Cupy(Library):
         return out
 
     def special(self, name: str) -> Any:
-        return getattr(load("cupyx.scipy.special"), name, None)
+        return getattr(cupy_special, name, None)
 
 
 class _Kind(NamedTuple):
     """Class of a library here, with the module of its namespace and its name."""
 
     make: type[Library]
-    namespace: str
+    namespace: Any
     name: str
 
 
-_TORCH = _Kind(_Torch, "array_api_compat.torch", "PyTorch")
-_JAX = _Kind(_Jax, "jax.numpy", "JAX")
-_CUPY = _Kind(_Cupy, "array_api_compat.cupy", "CuPy")
-_STRICT = _Kind(_Strict, "array_api_strict", "array_api_strict")
+_TORCH = _Kind(_Torch, compat_torch, "PyTorch")
+_JAX = _Kind(_Jax, jax_numpy, "JAX")
+_CUPY = _Kind(_Cupy, compat_cupy, "CuPy")
+_STRICT = _Kind(_Strict, array_api_strict, "array_api_strict")
 KINDS = dict(zip(LIBRARIES, (_TORCH, _JAX, _JAX, _CUPY, _STRICT), strict=True))  # by the first part of a module
 
 
@@ -376,7 +385,7 @@ def kind_of(x: Any) -> _Kind | None:
     """Return the kind of library that an argument is an array of, None for other arguments."""
     kind = KINDS.get(type(x).__module__.partition(".")[0])
     if kind is _TORCH:
-        return kind if isinstance(x, sys.modules["torch"].Tensor) else None
+        return kind if isinstance(x, torch.Tensor) else None
     return kind if kind is not None and hasattr(x, "shape") and hasattr(x, "dtype") else None
 
 
@@ -399,7 +408,7 @@ def numpy_dtype(x: Any) -> np.dtype:
 
 @functools.cache
 def _library(kind: _Kind, device: Any) -> Library:
-    return kind.make(kind.name, Package(kind.namespace, extra="arrays"), device)
+    return kind.make(kind.name, kind.namespace, device)
 
 
 def _device(kind: _Kind, x: Any) -> Any:
@@ -432,7 +441,6 @@ def require_usable(x: Any, path: str, function: str) -> None:
 
 
 def _wrong_tensor(x: Any) -> tuple[str, str] | None:
-    torch = sys.modules["torch"]
     if x.is_quantized:
         return "is a quantised tensor", "pass x.dequantize()"
     if x.layout is not torch.strided:

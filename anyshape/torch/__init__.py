@@ -1,0 +1,71 @@
+"""Functions of tensors that PyTorch differentiates, by programs of anyshape."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from anyshape.support.packages import libraries, torch
+from anyshape.tracing import pytrees
+from anyshape.transforms.differentiated import Pullback
+
+__all__ = ["function"]
+
+
+def function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of tensors whose derivatives are programs, for tensors that require gradients.
+
+    It is a node of autograd's graph. Its cotangents, and their derivatives of any order, are computed by programs of
+    the derivative, which compute the value once more. Arguments and results are trees of tensors and numbers.
+
+    >>> import numpy as np
+    >>> import anyshape.torch
+    >>> layer = anyshape.torch.function(lambda w, x: np.tanh(x @ w))  # layer(w, x).sum().backward()
+    """
+    return _of(Pullback(function))
+
+
+def _of(differentiable: Pullback) -> Callable[..., Any]:
+    @functools.wraps(differentiable.function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = pytrees.flatten((args, kwargs), differentiable.name)
+        outputs: list[Any] = []
+        results = _node().apply(differentiable, tree, outputs, *leaves)
+        return pytrees.unflatten(outputs[0], results)
+
+    return called
+
+
+@functools.cache
+def _node() -> Any:
+    """Return the class of nodes of autograd's graph, which PyTorch defines."""
+    rules = {"forward": staticmethod(_forward), "backward": staticmethod(_backward)}
+    return type("Program", (torch.autograd.Function,), rules)
+
+
+def _forward(ctx: Any, differentiable: Pullback, tree: Any, outputs: list[Any], *leaves: Any) -> Any:
+    results, out_tree = pytrees.flatten(differentiable.value(tree, leaves))
+    outputs.append(out_tree)
+    ctx.differentiable, ctx.tree = differentiable, tree
+    ctx.numbers = [None if _is_tensor(x) else x for x in leaves]
+    ctx.save_for_backward(*filter(_is_tensor, leaves))
+    ctx.mark_non_differentiable(*[y for y in results if not _is_inexact(y)])
+    return tuple(results)
+
+
+def _backward(ctx: Any, *cotangents: Any) -> Any:
+    saved = iter(ctx.saved_tensors)
+    leaves = [next(saved) if x is None else x for x in ctx.numbers]
+    wrt = [i for i, x in enumerate(leaves) if _is_inexact(x) and ctx.needs_input_grad[3 + i]]
+    pullback = _of(ctx.differentiable.pulled(ctx.tree, tuple(wrt)))
+    by_leaf = dict(zip(wrt, pullback(leaves, list(filter(_is_inexact, cotangents))), strict=True))
+    return None, None, None, *[by_leaf.get(i) for i in range(len(leaves))]
+
+
+def _is_tensor(x: Any) -> bool:
+    return isinstance(x, torch.Tensor)
+
+
+def _is_inexact(x: Any) -> bool:
+    return _is_tensor(x) and libraries.numpy_dtype(x).kind in "fc"

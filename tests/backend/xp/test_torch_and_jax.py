@@ -1,0 +1,60 @@
+"""Functions that PyTorch or JAX differentiates; kinds of tensors, and devices without values."""
+
+import numpy as np
+import pytest
+
+import anyshape
+from anyshape.errors import ArgumentError
+
+RNG = np.random.default_rng(0)
+X, W = RNG.normal(size=(5, 3)), RNG.normal(size=(3, 2))
+
+
+def test_pytorch_differentiates_a_function_to_second_order():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    layer = anyshape.torch.function(lambda w, x: {"y": np.tanh(x @ w), "n": np.argmax(x)})
+    w, x = (torch.from_numpy(v.copy()).requires_grad_() for v in (W, X))
+    result = layer(w, x)
+    result["y"].square().sum().backward()
+    again = [v.detach().requires_grad_() for v in (w, x)]
+    torch.tanh(again[1] @ again[0]).square().sum().backward()
+    for got, want in zip((w, x), again, strict=True):
+        torch.testing.assert_close(got.grad, want.grad)
+    assert not result["n"].requires_grad
+    cube = anyshape.torch.function(lambda x, k: np.sum(np.sin(x) ** 3) * k)
+    assert torch.autograd.gradgradcheck(lambda x: cube(x, 2.0), (w,))
+
+
+def test_tensors_that_programs_cannot_take():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    f = anyshape.jit(np.sin)
+    f(torch.ones(3))
+    f(torch.ones(3))  # by its fast path from here on
+    for tensor, message in (
+        (torch.ones(3, requires_grad=True), "requires grad"),
+        (torch.ones(3).to_sparse(), "layout"),
+        (torch.ones(3, dtype=torch.bfloat16), "bfloat16"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            f(tensor)
+    with torch.no_grad():
+        f(torch.ones(3, requires_grad=True))
+    z = torch.tensor([1 + 2j, 3j])
+    torch.testing.assert_close(anyshape.jit(lambda z: z * 2)(z.conj()), z.conj() * 2)
+    gradient = anyshape.grad(lambda w, x: np.mean(np.tanh(x @ w)))
+    w, x = (torch.empty(shape, device="meta") for shape in ((3, 2), (7, 3)))
+    assert gradient(w, x).shape == (3, 2)  # any copy to the host would raise
+
+
+def test_jax_differentiates_and_compiles_a_function():
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(True):
+        ours = anyshape.jax.function(lambda w, x: np.sum(np.tanh(x @ w) ** 2))
+        theirs = lambda w, x: (jax.numpy.tanh(x @ w) ** 2).sum()
+        w, x = jax.numpy.asarray(W), jax.numpy.asarray(X)
+        for transform in (jax.grad, lambda f: jax.jit(jax.grad(f)), lambda f: jax.jacrev(jax.grad(f))):
+            np.testing.assert_allclose(transform(ours)(w, x), transform(theirs)(w, x), rtol=1e-12)
+    narrow = anyshape.jit(lambda x: (np.mean(x), np.argmax(x)))(jax.numpy.ones(3, "float32"))
+    assert [str(y.dtype) for y in narrow] == ["float32", "int64"]
