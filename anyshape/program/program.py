@@ -152,7 +152,9 @@ class Program:
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """Outcomes of compiling groups of steps, a line for each."""
+        """Outcomes of compiling groups of steps, a line for each; for another library, what the host reads."""
+        if self.trace.home is not None:
+            return library_code.host_reads(self.graph)
         return self.planner.kernel_outcomes()
 
     def optimise_for(self, *args: Any, **kwargs: Any) -> None:
@@ -502,6 +504,16 @@ class Program:
         """Return the page in a frame, for notebooks."""
         html: str = notebook.framed(self.html())
         return html
+
+    def as_function(self, library: str, device: Any = None) -> Callable[..., Any]:
+        """Return plain code over "torch", "jax", "cupy" or "array_api_strict", for `torch.compile` and its like.
+
+        The function takes the leaves of the arguments in the order of `inputs`, as arrays of the library, and gives the
+        result. It checks conditions on sizes, and none on values: indices must be in range. Its constants are as now.
+        """
+        there = libraries.library_named(library, device)
+        libraries.refuse(self.trace, there)
+        return library_code.plain_function(self.graph, there, self.labels, self.result)
 
     def dot(self) -> str:
         """Return Graphviz source that draws the program."""

@@ -4,7 +4,7 @@ import functools
 
 from anyshape.backend.numpy import control as on_numpy
 from anyshape.backend.runtime.outcome import warn_caller
-from anyshape.backend.xp.libraries import kernel
+from anyshape.backend.xp.libraries import INT, kernel
 from anyshape.backend.xp.write import on_host
 from anyshape.ops import control as cb
 from anyshape.ops.core.apply import KERNELS
@@ -25,9 +25,9 @@ def _warn(xp, x, *, message):
 
 
 def _warn_below(xp, *, size, least, message):
-    if size < least:
+    if xp.has_values and size < least:
         warn_caller(message)
-    return xp.array(size < least)
+    return xp.filled((), size, INT) < least
 
 
 def _decide(xp, x, *live, answer, turn):

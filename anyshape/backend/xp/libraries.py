@@ -389,9 +389,18 @@ def kind_of(x: Any) -> _Kind | None:
     return kind if kind is not None and hasattr(x, "shape") and hasattr(x, "dtype") else None
 
 
-@functools.cache
+_KNOWN: dict[Any, np.dtype | None] = {}  # a dict, which torch.compile reads
+
+
 def numpy_dtype_of(dtype: Any) -> np.dtype | None:
     """Return a dtype of a library as NumPy's, None where NumPy has none."""
+    key = type(dtype), dtype  # dtypes of two libraries may refuse to be compared
+    if key not in _KNOWN:
+        _KNOWN[key] = _as_numpys(dtype)
+    return _KNOWN[key]
+
+
+def _as_numpys(dtype: Any) -> np.dtype | None:
     try:
         result = np.dtype(str(dtype).rpartition(".")[2])
     except TypeError:
@@ -424,6 +433,17 @@ def library_of(x: Any) -> Library:
     kind = kind_of(x)
     assert kind is not None
     return _library(kind, _device(kind, x))
+
+
+def library_named(name: str, device: Any) -> Library:
+    """Return a library by the name of its package, for plain code on a device."""
+    if name not in LIBRARIES:
+        raise ArgumentError("as_function", "library", f"is {name!r:.50}", f"give one of {', '.join(LIBRARIES)}")
+    kind = KINDS[name]
+    device = torch.device(device or "cpu") if kind is _TORCH else device
+    library = kind.make(kind.name, kind.namespace, device)
+    library.has_values = library.reads_freely = False
+    return library
 
 
 def as_numpy(x: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from anyshape.backend.compiler import plan as naming
 from anyshape.backend.compiler.codegen.execute import EntryGuard, PlanSource, Run, link
 from anyshape.backend.compiler.lower import lower
-from anyshape.backend.compiler.passes.pipeline import Tier
+from anyshape.backend.compiler.passes.pipeline import Tier, prepare_to_run
 from anyshape.backend.compiler.plan import Literal, Plan, Step
 from anyshape.backend.runtime.config import config
 from anyshape.backend.xp.libraries import ROWS, Library, Row
@@ -24,6 +24,7 @@ from anyshape.graph.ir.graph import Graph, subgraphs
 from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.signature.prologue import PrologueSource
 from anyshape.ops.core.apply import KERNELS
+from anyshape.ops.loops import LOOPS
 from anyshape.support.lazy_dataclass import replace
 
 
@@ -42,12 +43,23 @@ def compile_graph(
     return link(_LibrarySource(_plan(graph, names), library, numbers, guards))
 
 
-def plain_source(graph: Graph, library: Library, names: Sequence[str] = ()) -> tuple[str, dict[str, Any]]:
-    """Return the source of the function of a graph without any handling of errors, and what its names stand for."""
+def plain_function(
+    graph: Graph, library: Library, names: Sequence[str], result: Callable[[Any], Any]
+) -> Callable[..., Any]:
+    """Return the function of a graph as plain code, without what names lines in errors; `result` takes its outputs.
+
+    Its constants are as they are now.
+    """
     writer = _LibrarySource(_plan(graph, names), library, (), ())
     writer.is_plain = True
-    texts = writer.texts()
-    return "".join(texts), writer.names
+    run, *others = writer.texts()
+    head, _, *body = run.rstrip().split("\n")
+    last = body[-3].removeprefix("        return ")
+    lines = [head, *[line[4:] for line in body[:-3]], f"    return _result({last})"]
+    scope = writer.names | {"_result": result}
+    exec("\n".join([*others, *lines, ""]), scope)
+    function: Callable[..., Any] = scope["run"]
+    return function
 
 
 @functools.lru_cache(maxsize=128)
@@ -61,20 +73,28 @@ def _plan(graph: Graph, names: Sequence[str]) -> Plan:
     return replace(plan, input_names=tuple(names)) if names else plan
 
 
-def host_reads(graph: Graph) -> list[tuple[Any, str]]:
-    """Return the nodes that wait for values on the host, with what they read."""
-    reads = []
-    for node in graph.nodes:
+def host_reads(graph: Graph) -> tuple[str, ...]:
+    """Return a line for each node whose run waits until the host has read values, and for each loop."""
+    lines: dict[str, None] = {}
+    for node in prepare_to_run(graph).nodes:
         try:
-            reads += [(node, ROWS[node.op].reads)] if ROWS[node.op].reads else []
+            row = ROWS[node.op]
         except MissingRuleError:
-            reads.append((node, "all of its operands, as it has no kernel of its own"))
-        reads += [pair for inner in subgraphs(node) for pair in host_reads(inner)]
-    return reads
+            row = None
+        reads = "all of its operands, as it runs there" if row is None else row.reads
+        at = f" at {node.where}" if node.where is not None else ""
+        if reads:
+            lines[f"the host reads {reads}: {node.op}{at}"] = None
+        if node.op in LOOPS:
+            lines[f"its trips run one by one from the host: {node.op}{at}"] = None
+        lines |= dict.fromkeys([line for inner in subgraphs(node) for line in host_reads(inner)])
+    return tuple(lines)
 
 
 class _LibrarySource(PlanSource):
-    """Writes the function of a plain plan over a library."""
+    """Writes the function of a plain plan over a library; as plain code, constants do not change."""
+
+    is_plain = False
 
     def __init__(self, plan: Plan, library: Library, numbers: Collection[int], guards: Sequence[EntryGuard]) -> None:
         self.library, self.numbers = library, numbers
@@ -88,7 +108,7 @@ class _LibrarySource(PlanSource):
         self.lines += [f"x{i} = _moved(x{i})" for i in sorted(self.numbers)]
         for slot, array in self.plan.constants:
             constant = _Constant(array, self.library)
-            if constant.may_change:
+            if constant.may_change and not self.is_plain:
                 self.names[f"{slot}_now"] = constant.now
                 self.lines.append(f"{slot} = {slot}_now()")
             else:

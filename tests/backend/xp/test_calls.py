@@ -137,3 +137,14 @@ def test_no_library_is_imported():
     code += "print([m for m in ('torch', 'jax', 'array_api_compat', 'anyshape.backend.xp') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_plain_code_of_a_program_and_what_explain_says():
+    program = anyshape.trace(loss)(W, X)
+    plain = program.as_function("array_api_strict")
+    np.testing.assert_allclose(numbers(plain(array(W), array(X[:2]))), loss(W, X[:2]), rtol=1e-12)
+    f = anyshape.jit(lambda x, i: (x[i], x[x > 0]))
+    f(array(W), array([0], np.int64))
+    text = str(f.explain())
+    assert "the host reads whether indices are in range: take at" in text
+    assert "the host reads the number of elements of a result: nonzero at" in text

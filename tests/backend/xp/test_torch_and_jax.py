@@ -58,3 +58,16 @@ def test_jax_differentiates_and_compiles_a_function():
             np.testing.assert_allclose(transform(ours)(w, x), transform(theirs)(w, x), rtol=1e-12)
     narrow = anyshape.jit(lambda x: (np.mean(x), np.argmax(x)))(jax.numpy.ones(3, "float32"))
     assert [str(y.dtype) for y in narrow] == ["float32", "int64"]
+
+
+def test_torch_compiles_plain_code_of_a_program_as_a_whole():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    step = anyshape.value_and_grad(lambda w, x: np.mean(np.tanh(x @ w) ** 2))
+    plain = anyshape.trace(step)(W, X).as_function("torch")
+    compiled = torch.compile(plain, dynamic=True, backend="eager", fullgraph=True)
+    w = torch.from_numpy(W)
+    for n in (5, 7, 9):
+        x = torch.from_numpy(RNG.normal(size=(n, 3)))
+        for got, want in zip(compiled(w, x), step(w, x), strict=True):
+            torch.testing.assert_close(got, want)
