@@ -24,7 +24,7 @@ def _product(xp, params, ranks):
     left, right = _order((*batch_x, *rows, *summed_x)), _order((*batch_y, *summed_y, *columns))
     count, is_plain = len(batch_x), len(rows) == len(columns) == len(summed_x) == 1
     if is_plain and left is right is None:
-        return lambda x, y: _multiplied(xp, x, y)
+        return lambda x, y: multiplied(xp, x, y)
 
     def run(x, y):
         stack = tuple([x.shape[a] for a in batch_x])
@@ -33,15 +33,15 @@ def _product(xp, params, ranks):
         x = x if left is None else xp.permute_dims(x, left)
         y = y if right is None else xp.permute_dims(y, right)
         if is_plain:
-            return _multiplied(xp, x, y)
+            return multiplied(xp, x, y)
         x = xp.reshape(x, (*stack, math.prod(outer), summed))
         y = xp.reshape(y, (*stack, summed, math.prod(inner)))
-        return xp.reshape(_multiplied(xp, x, y), (*stack, *outer, *inner))
+        return xp.reshape(multiplied(xp, x, y), (*stack, *outer, *inner))
 
     return run if count + len(rows) + len(columns) + len(summed_x) else xp.multiply
 
 
-def _multiplied(xp, x, y):
+def multiplied(xp, x, y):
     """Multiply matrices; of bools, ask whether any product is true."""
     if xp.kind(x) != "b":
         return xp.matmul(x, y)

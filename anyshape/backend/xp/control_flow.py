@@ -48,7 +48,10 @@ def _cond_each(xp, index, *operands, branches, batched, carries, totals):
             if before is None:
                 before = xp.zeros((count, *y.shape[1:]), dtype=y.dtype, device=xp.device)
             if before.shape[1:] != y.shape[1:]:
-                sizes = {(0,): tuple(before.shape[1:]), (int(positions[0]),): tuple(y.shape[1:])}
+                sizes: dict[tuple[int, ...], tuple[int, ...]] = {
+                    (0,): tuple(before.shape[1:]),
+                    (int(positions[0]),): tuple(y.shape[1:]),
+                }
                 raise RaggedBatchError("cond", sizes, advice="let all branches give results of equal sizes")
             results[j] = put(xp, "set", before, positions, y)
     return one_or_all(results)

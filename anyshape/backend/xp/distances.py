@@ -14,8 +14,8 @@ def _pairs(xp, x, y):
     return x[..., :, None, :] - y[..., None, :, :]
 
 
-def _distances(xp, x, *ys, power, root):
-    x, ys = xp.convert(x, _FLOAT), [xp.convert(y, _FLOAT) for y in ys]
+def _distances(xp, x, *others, power, root):
+    x, *ys = (xp.convert(v, _FLOAT) for v in (x, *others))
     differences = xp.abs(_pairs(xp, x, ys[0] if ys else x))
     powers = differences if power == 1 else xp.square(differences) if power == 2 else differences**power
     sums = xp.sum(powers, axis=(-1,), dtype=x.dtype)

@@ -33,7 +33,7 @@ def _inside(xp, position, n, mode):
     mirrors = mode == "mirror"
     period = max(2 * n - 2 * mirrors, 1)
     turned = position % period
-    return xp.minimum(turned, period - turned - (not mirrors))
+    return xp.minimum(turned, period - turned - int(not mirrors))
 
 
 def _reached(xp, axis, n, count, before, size, mode):

@@ -31,9 +31,7 @@ def along_axis(op: Op) -> None:
     """Make a product with a matrix the kernel of an op that is linear along one axis, and keeps its length."""
 
     def run(xp, x, *, axis, **params):
-        dtype = numpy_dtype(x)
-        real = np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
-        matrix = xp.convert(xp.array(_matrix(op, x.shape[axis], real, tuple(params.items()))), dtype)
+        matrix = xp.array(_matrix(op, x.shape[axis], numpy_dtype(x), tuple(params.items())))
         moved = xp.moveaxis(x, axis, -1)
         return xp.moveaxis(xp.matmul(moved, xp.matrix_transpose(matrix)), -1, axis)
 

@@ -4,6 +4,7 @@ Checkpoint slots stay empty, and a rerun keeps what its first body gives: it mea
 """
 
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def _collected(xp, graph, layout, joined, operands, columns):
     count = len(columns) - joined
     if columns and columns[0]:
         return [xp.stack(c) if i < count else xp.concat(c, axis=0) for i, c in enumerate(columns)]
-    size_of = lp.sizes_of_trips(graph, layout, lambda operand, axis: operands[operand].shape[axis])
+    size_of: Any = lp.sizes_of_trips(graph, layout, lambda operand, axis: operands[operand].shape[axis])
     results = []
     for i, value in enumerate(graph.outputs[layout.carries :]):
         extents = value.meta.extents if i < count else value.meta.extents[1:]

@@ -10,7 +10,7 @@ alike(
     {op: f"special_{op.name}" for op in (
         sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.ndtr_op, sp.ndtri_op, sp.log_ndtr_op, sp.zeta_op,
         sp.gammainc_op, sp.gammaincc_op, sp.betainc_op, sp.hyp1f1_op, sp.hyp2f1_op, sp.expn_op, sp.ellipk_op,
-        sp.poch_op,
+        sp.poch_op, sp.beta_op, sp.betaln_op,
     )}
 )  # fmt: skip
 alike({sp.digamma_op: "special_psi", sp.riemann_zeta_op: "special_riemann_zeta"})
@@ -38,10 +38,13 @@ def _entr(xp, x):
 
 def _rel_entr(xp, x, y, rest=lambda x, y: 0):
     usual = (x > 0) & (y > 0)
-    one = xp.ones_like(x)
-    value = x * xp.log(xp.where(usual, x, one) / xp.where(usual, y, one)) + rest(x, y)
+    x_, y_ = (xp.where(usual, v, xp.ones_like(v)) for v in (x, y))
+    ratio = x_ / y_
+    is_plain = (ratio > 0) & xp.isfinite(ratio)
+    logs = xp.where(is_plain, xp.log(xp.where(is_plain, ratio, xp.ones_like(x))), xp.log(x_) - xp.log(y_))
     ends = xp.where((x == 0) & (y >= 0), xp.zeros_like(x) + rest(x, y), xp.full_like(x, math.inf))
-    return xp.where(usual | (x != x) | (y != y), value + (x + y) * 0, ends)
+    value = xp.where(usual, x_ * logs + rest(x, y), ends)
+    return xp.where((x != x) | (y != y), xp.full_like(value, math.nan), value)
 
 
 def _sign_of_gamma(xp, x):
@@ -58,10 +61,6 @@ def _gammaln(xp, x):
 
 def _gamma(xp, x):
     return _sign_of_gamma(xp, x) * xp.exp(xp.special_gammaln(x))
-
-
-def _betaln(xp, x, y):
-    return _gammaln(xp, x) + _gammaln(xp, y) - _gammaln(xp, x + y)
 
 
 def _polygamma(xp, x, *, order):
@@ -86,13 +85,10 @@ kernel(sp.xlogy_op, _xlogy, alike="special_xlogy")
 kernel(sp.xlog1py_op, lambda xp, x, y: _zero_times(xp, x, y, xp.log1p(y)), alike="special_xlog1py")
 kernel(sp.entr_op, _entr)
 kernel(sp.rel_entr_op, _rel_entr)
-kernel(sp.kl_div_op, lambda xp, x, y: _rel_entr(xp, x, y, lambda x, y: y - x))
+kernel(sp.kl_div_op, None, alike="special_kl_div")
 kernel(sp.gammasgn_op, _sign_of_gamma)
 kernel(sp.gammaln_op, _gammaln)
 kernel(sp.gamma_op, _gamma, alike="special_gamma")
 kernel(sp.rgamma_op, lambda xp, x: xp.where((x <= 0) & (xp.floor(x) == x), xp.zeros_like(x), 1 / _gamma(xp, x)))
-kernel(sp.betaln_op, _betaln, alike="special_betaln")
-kernel(sp.beta_op, lambda xp, x, y: _sign_of_gamma(xp, x) * _sign_of_gamma(xp, y) * _sign_of_gamma(xp, x + y) * xp.exp(
-    _betaln(xp, x, y)), alike="special_beta")  # fmt: skip
 kernel(sp.polygamma_op, _polygamma)
 kernel(sp.betaincc_op, lambda xp, a, b, x: xp.special_betainc(b, a, 1 - x))

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from anyshape.backend.numpy.reduction import largest_value, least_value
+from anyshape.backend.xp.contraction import multiplied
 from anyshape.backend.xp.libraries import INT, kernel, numpy_dtype
 from anyshape.ops import windows as wd
 
@@ -106,7 +107,7 @@ def _convolution(xp, x, w, *, batch, contract, method, low, sizes, strides, dila
     rows, columns = math.prod(free_x) * math.prod(sizes), math.prod(free_w)
     parts = xp.reshape(parts, (*stack, rows, -1))
     weights = xp.matrix_transpose(xp.reshape(w, (*stack, columns, -1)))
-    out = xp.reshape(xp.matmul(parts, weights), (*stack, math.prod(free_x), math.prod(sizes), columns))
+    out = xp.reshape(multiplied(xp, parts, weights), (*stack, math.prod(free_x), math.prod(sizes), columns))
     return xp.reshape(xp.matrix_transpose(out), shape)
 
 

@@ -63,9 +63,10 @@ def plain_function(
 
 
 @functools.lru_cache(maxsize=128)
-def compiled(graph: Graph, library: Library) -> Run:
+def compiled(graph: Graph, library: Library) -> Callable[..., list[Any]]:
     """Return the function of a subgraph."""
-    return compile_graph(graph, library)
+    run: Callable[..., Any] = compile_graph(graph, library)
+    return run
 
 
 def _plan(graph: Graph, names: Sequence[str]) -> Plan:
