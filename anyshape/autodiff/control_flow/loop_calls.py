@@ -440,8 +440,8 @@ class LiveRows:
         return [*parts.rows, *parts.shared, goes_on, *trip, tensor(INT, [self.rows]), *parts.captured]
 
     def _body(self) -> Graph:
-        """Return the graph of the trips until an example ends."""
-        with derived(self.loop.body, self._metas(), self.loop.handle) as (builder, xs):
+        """Return the graph of the trips until an example ends, which may be none: nothing that a trip states holds."""
+        with derived(replace(self.loop.body, conditions=()), self._metas(), self.loop.handle) as (builder, xs):
             rows, count, own = sum(self.flags), len(self.carries), len(self._of_loop())
             shared = rows + count - sum(self.carries)
             captured = xs[shared + own + 1 : own + 1 + len(self.flags)]

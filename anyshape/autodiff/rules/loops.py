@@ -183,7 +183,8 @@ def inner_size(size: Any) -> Any:
 def _each_alone(ctx, size, loop, flags, have):
     """Return the results of a loop of each example, in which a trip computes the rows of live ones."""
     metas = loop.metas.flat()
-    with derived(loop.body, metas, loop.handle) as (builder, xs):
+    unconditional = replace(loop.body, conditions=())  # a trip has conditions, and there may be none
+    with derived(unconditional, metas, loop.handle) as (builder, xs):
         params = {"joined": loop.joined, "checkpoint": loop.checkpoint}
         results = lp.while_loop(loop.test, loop.body, loop.layout.carries, *xs[: len(metas)], **params)
         one = close([builder.finish(results, loop.body.name)])

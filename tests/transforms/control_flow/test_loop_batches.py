@@ -277,3 +277,17 @@ def test_the_first_argument_gives_the_size_of_the_batch_alone(count, rows):
     export(batched)(ShapeDtypeStruct("b, k"), ShapeDtypeStruct("b, n, 3")).save(file)
     file.seek(0)
     np.testing.assert_array_equal(load(file)(unused, x), x)
+
+
+@pytest.mark.parametrize("size", [0, 3])
+def test_examples_without_trips_may_have_what_a_trip_refuses(size):
+    def stopped(x, n):
+        test = lambda s: (s[0] < n) & (s[0] < x.shape[0])
+        return while_loop(test, lambda s: (s[0] + 1, s[1] * x[-1]), (0, 1.0))[1] + np.sum(x)
+
+    x, n = np.full((2, 2, size), 2.0), np.array([[2, 0], [1, 3]])
+    powers = 2.0 ** np.minimum(n, size)
+    np.testing.assert_allclose(jit(vmap(vmap(stopped)))(x, n), powers + 2 * size)
+    np.testing.assert_allclose(jit(vmap(stopped))(x[0], n[0]), powers[0] + 2 * size)
+    slopes = jit(vmap(grad(stopped)))(x[0], n[0])
+    np.testing.assert_allclose(slopes[:, -1:], 1 + (n[0] * powers[0] / 2)[:, None][:, :size])
