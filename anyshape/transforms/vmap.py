@@ -97,7 +97,7 @@ def _vmap(function: Callable[..., Any], name: str, in_axes, out_axes, axis_size,
     names = pytrees.parameter_names(function)
     paths = [pytrees.named(p, names) for p in pytrees.leaf_paths(args, kwargs)]
     mapped = {i: path for i, (a, path) in enumerate(zip(axes, paths, strict=True)) if a is not None}
-    fronted = [_to_front(leaves[i], axes[i], name, path) for i, path in mapped.items()]
+    fronted = [_to_front(leaves[i], axes[i], name, path).unshared() for i, path in mapped.items()]
     size = _batch_size(name, fronted, axis_size)
 
     def run(handles: list[Any]) -> tuple[Any, Any]:
@@ -130,7 +130,6 @@ def _trace_example(
     """Trace one example, and return which of all leaves it writes to; `mapped` are the paths of the mapped ones."""
     builder = active_builder()
     metas = [TensorMeta(x.dtype, x.meta.extents[1:]) for x in fronted]
-    fronted = [x.unshared() for x in fronted]
     trace = lambda: trace_inner(builder, run, name, fronted, metas, is_batched=True, at_like=True, writable=True)
     inner = trace()
     written = [[*mapped][position] for position in inner.written]

@@ -310,6 +310,27 @@ def test_a_batch_writes_each_example_back_or_nothing():
         assert not x.any()
 
 
+def test_copies_of_examples_stay_as_they_were_before_a_write():
+    def function(x):
+        copy, view = x.copy(), x[::-1]
+        x[0] = 5.0
+        return copy, view, copy * 1
+
+    def inside(x):
+        y = x * 1.0
+        return anyshape.vmap(function)(y), y
+
+    for transform, axis in ((jit(anyshape.vmap(function)), 0), (anyshape.vmap(function, in_axes=1, out_axes=1), 1)):
+        x = np.arange(6.0).reshape(2, 3)
+        before, after = x.copy(), x.copy()
+        after[(slice(None),) * (1 - axis) + (0,)] = 5.0
+        for got, expected in zip((*transform(x), x), (before, np.flip(after, 1 - axis), before, after), strict=True):
+            np.testing.assert_array_equal(got, expected)
+    (copy, *_), y = jit(inside)(before)
+    np.testing.assert_array_equal(copy, before)
+    assert y[:, 0].tolist() == [5, 5]
+
+
 def test_an_exception_of_python_writes_nothing():
     def function(x):
         x[0] += 7
