@@ -40,7 +40,7 @@ from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
 from anyshape.backend.runtime.rows import LiveBytes, counting
 from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.graph.ir.builder import Traced
-from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.graph import Graph, happens_once
 from anyshape.graph.prover.constraints import Claim, Condition, at_least
 from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -234,7 +234,27 @@ class Planner:
             nests = self._nests_of(plan)
             kernels = self._kernels_of(plan, tier, nests)
             loops = self._timed(nests, timers)
-            return compile_plan(plan, budget, guards, timers, self.threads, meter, kernels, nests=loops)
+            run = compile_plan(plan, budget, guards, timers, self.threads, meter, kernels, nests=loops)
+            return run if timers is not None or not has_loop(plan.steps) else self._naming_trips(run, graph, tier)
+
+    def _naming_trips(self, run: Run, graph: Graph, tier: Tier | None) -> Run:
+        """Return a run whose errors name one trip: what computes values of many trips at once runs again without."""
+        if any(happens_once(node) for node in graph.nodes):
+            return run
+        alone = functools.cache(lambda: compile_plan(self._lower(graph, tier=tier, blocks=False)))
+
+        @functools.wraps(run)
+        def naming(*arrays):
+            try:
+                return run(*arrays)
+            except AnyshapeError as error:
+                if not any(isinstance(trip, range) for trip in error.trips):
+                    raise
+                problem = error
+            alone()(*arrays)
+            raise problem
+
+        return naming
 
     def _nests_of(self, plan: Plan) -> PlanLoops | None:
         """Return what runs the loops of a plan as machine code, None for a plan without any."""

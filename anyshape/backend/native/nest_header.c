@@ -10,10 +10,13 @@ typedef struct {
     char *at;
 } as_mark;
 
+/* A number of bytes of about so many elements, less than 0 if an int64 does not hold it. */
+static inline int64_t as_bytes(double count, int64_t bytes) { return count < 0x1p58 ? bytes : -1; }
+
 /* Memory for some bytes, in lines of the cache; NULL if there is none. */
 static inline void *as_alloc(as_block **last, int64_t bytes) {
+    if (bytes < 0) return 0;
     bytes = (bytes + 127) / 64 * 64;
-    if (bytes <= 0) return 0;
     as_block *block = *last;
     if (!block || block->end - block->at < bytes) {
         const int64_t least = block ? 2 * (block->end - (char *)block) : 1 << 14;
@@ -69,6 +72,7 @@ typedef struct {
 
 /* Room for further rows; NULL if there is none. */
 static inline void *as_grow(as_rows *rows, int64_t count, int64_t bytes) {
+    if (bytes < 0) return 0;
     if (rows->bytes + bytes + 1 > rows->capacity) {
         const int64_t capacity = 2 * (rows->bytes + bytes) + 4096;
         char *data = realloc(rows->data, capacity);
@@ -84,6 +88,7 @@ static inline void *as_grow(as_rows *rows, int64_t count, int64_t bytes) {
 
 /* Room before the rows that are there, which stand at the end of the memory. */
 static inline void *as_grow_down(as_rows *rows, int64_t count, int64_t bytes) {
+    if (bytes < 0) return 0;
     if (rows->bytes + bytes + 1 > rows->capacity) {
         const int64_t capacity = 2 * (rows->bytes + bytes) + 4096;
         char *data = malloc(capacity);

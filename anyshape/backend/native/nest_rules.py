@@ -44,6 +44,7 @@ from anyshape.ops import gathering as ga
 from anyshape.ops import movement as mv
 
 Extents: TypeAlias = tuple[ShapeExtent, ...]
+MOST_ELEMENTS = 1 << 36  # along an axis that a value decides: elements need no memory here that NumPy has not either
 
 # -- elementwise -------------------------------------------------------------------------------------------------
 
@@ -166,12 +167,12 @@ def _float_of_size(site: Site) -> Array:
 
 
 def _size_token(site: Site, x: Array) -> Array:
-    """Return a token whose size is a number, within a limit. Without one, NumPy refuses negative numbers."""
+    """Return a token whose size is a number, within a limit. Without one, NumPy refuses negative and huge numbers."""
     if site.params["rounds"] or x.dtype.kind not in "iub":
         raise NotExpressible("a size from a float")
     limit, text = site.params["limit"], f"(int64_t){x.at(())}"
     if limit is None:
-        site.lines.add(f"if ({text} < 0) AS_FAIL")
+        site.lines.add(f"if ({text} < 0 || {text} > {MOST_ELEMENTS}) AS_FAIL")
     else:
         text = f"as_min(as_max({text}, 0), {site.size(limit)})"
     return Array(site.dtype, (site.lines.size(text),), lambda _: "1")

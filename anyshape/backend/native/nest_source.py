@@ -33,6 +33,7 @@ from anyshape.backend.native.nest_values import (
     Lines,
     Sizes,
     again,
+    bytes_of,
     derived,
     kind_of,
     nothing,
@@ -637,7 +638,7 @@ class _Loop:
             return
         local = lines.name("p")
         grow = "as_grow_down" if self.reverse else "as_grow"
-        lines.add(f"{y.kind} *{local} = {grow}(&{column}, {rows}, {product(y.dims)} * (int64_t)sizeof({y.kind}));")
+        lines.add(f"{y.kind} *{local} = {grow}(&{column}, {rows}, {bytes_of(y.dims, y.kind)});")
         lines.add(f"if (!{local}) AS_FAIL")
         if y.dims:
             lines.filled(whole(y.dtype, y.dims, Buffer(local, True)), y)
@@ -672,7 +673,7 @@ class _Loop:
             lines.filled(whole(carry.dtype, carry.dims, Buffer(nexts[k], True)), y)
             return [f"{{ {carry.kind} *z = {pointer}; {pointer} = {nexts[k]}; {nexts[k]} = z; }}"]
         one, other, local = lines.grown(), lines.grown(), lines.name("q")
-        size = f"{product(y.dims)} * (int64_t)sizeof({carry.kind})"
+        size = bytes_of(y.dims, carry.kind)
         lines.add(f"{one}.bytes = 0;", f"{carry.kind} *{local} = as_grow(&{one}, 0, {size});", f"if (!{local}) AS_FAIL")
         lines.filled(whole(carry.dtype, y.dims, Buffer(local, True)), y)
         return [f"{pointer} = {local};", f"{{ as_rows z = {one}; {one} = {other}; {other} = z; }}"]

@@ -175,7 +175,7 @@ class Lines:
         """Return memory of the trip, with no elements yet."""
         buffer, kind = Buffer(self.name("p"), True), kind_of(dtype)
         self.allocates = True
-        self.add(f"{kind} *{buffer.name} = as_alloc(&arena, {product(dims)} * (int64_t)sizeof({kind}));")
+        self.add(f"{kind} *{buffer.name} = as_alloc(&arena, {bytes_of(dims, kind)});")
         self.add(f"if (!{buffer.name}) AS_FAIL")
         return whole(dtype, dims, buffer)
 
@@ -263,6 +263,14 @@ def product(dims: Iterable[str]) -> str:
     """Return the text of a number of elements."""
     factors = [n for n in dims if n != "1"]
     return " * ".join(factors) or "1"
+
+
+def bytes_of(dims: Sequence[str], kind: str) -> str:
+    """Return the text of the bytes of elements, which is less than 0 if they are too many for an int64."""
+    size = f"(int64_t)sizeof({kind})"
+    if all(n.isdigit() for n in dims):
+        return f"{product(dims)} * {size}"
+    return f"as_bytes({' * '.join([f'(double){n}' for n in dims])}, {product(dims)} * {size})"
 
 
 def sparse(dtype: np.dtype, dims: Texts, parts: Sequence[Array], adds: Callable[[At], None]) -> Array:

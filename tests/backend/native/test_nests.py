@@ -1,6 +1,7 @@
 """Loops as machine code: they give what steps of NumPy give, for values, derivatives and batches, at all sizes."""
 
 import dataclasses
+import inspect
 import signal
 import warnings
 
@@ -396,6 +397,55 @@ def test_errors_and_warnings_are_those_of_numpy(x, k, served):
     assert served == [False, True] and states(mine) == ["compiled"]
     with np.errstate(all="raise"):
         assert_same(outcome(mine, x, k), outcome(jit(looked_up, compile="off", optimize="now"), x, k), 0)
+
+
+def indexed(x, k):
+    for i in range(x.shape[0]):
+        x[i] = x[k[i]] * 0.5  # refused
+    return x * 1
+
+
+def quotients(x, k):
+    total = 0.0
+    for i in range(x.shape[0]):
+        x[i] = total
+        total = total + x[k[0]] / (k[i] - 3)  # refused
+    return total
+
+
+def made(x, k):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total = total + np.sum(np.cumsum(np.ones((k[i], k[i])) * x[i], axis=0)[:2])  # refused
+    return total
+
+
+def read_once(x, k):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total = total + np.sum(np.ones(k[i])) * x[i]  # refused
+    return total
+
+
+BAD = {
+    "beyond": (indexed, 99), "before": (indexed, -99), "zero": (quotients, 3), "bytes beyond 64 bits": (made, 1 << 33),
+    "memory": (made, 1 << 23), "elements that are read once": (read_once, 1 << 61),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_names_line_and_iteration_and_changes_nothing(name):
+    function, bad = BAD[name]
+    mine, x, k = compiled(function), np.ones(9), np.full(9, 2)
+    mine(x.copy(), k)
+    k[7] = bad
+    lines, first = inspect.getsourcelines(function)
+    with np.errstate(all="raise"), pytest.raises(anyshape.errors.AnyshapeError, match=r"in trip 7\n") as caught:
+        mine(x, k)
+    assert caught.value.where.line == first + next(n for n, text in enumerate(lines) if "# refused" in text)
+    assert x.tolist() == [1.0] * 9 and states(mine) == ["compiled"]
+    k[7] = 2
+    assert_same(outcome(mine, x.copy(), k), outcome(function, x.copy(), k), 1e-12)
 
 
 def endless(x):
