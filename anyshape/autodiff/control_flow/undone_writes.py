@@ -99,10 +99,10 @@ class Planner:
         carries = {i: own for i, own in self.carries.items() if self._pays(i, saved)}
         read = [v for v in saved if self._is_read(v, carries.keys())]
         needed = self._needed(read, carries)
-        remade = [v for v in read if v not in needed]
-        if not remade:
+        if needed.issuperset(read):
             return None
         old = {node: self._old(node) for node in _writes([*chain(*carries.values())])}
+        remade = [v for v in read if v not in needed.union(old.values())]  # a trip may read what it overwrites
         plan = {i: (self.firsts[i], self.lasts[i], own) for i, own in carries.items()}
         others = dict.fromkeys([*saved, *needed, *old.values()]).keys() - {*remade}
         return Undo(

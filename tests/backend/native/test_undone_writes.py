@@ -127,6 +127,15 @@ def overwritten_positions(x):
     return m
 
 
+@program
+def overwritten_slices(x):
+    """A slice that is read where it is overwritten, next to others that are read."""
+    y = x * 1
+    for i in range(len(x)):
+        y[i // 2 : i] = np.sin(y[i // 2 : i] * np.dot(y[i:], y[i:]) * np.dot(y[1:], x[1:]))
+    return y
+
+
 def total(function, x):
     """Return a number that each result has a part in."""
     parts = [
@@ -170,10 +179,11 @@ def test_derivatives_are_those_of_complex_steps(name):
     check(PROGRAMS[name], ways=(compiled, lambda f: jit(f, compile="off", optimize="now")))
 
 
-def test_positions_that_a_trip_overwrites_are_saved():
-    slope = jit(grad(lambda u: total(overwritten_positions, u)), compile="off")
+@pytest.mark.parametrize("function", [overwritten_positions, overwritten_slices])
+def test_what_a_trip_reads_and_overwrites_is_saved(function):
+    slope = jit(grad(lambda u: total(function, u)), compile="off")
     for n in (7, 0, 1):
-        expected = complex_step(overwritten_positions, vector(n))
+        expected = complex_step(function, vector(n))
         np.testing.assert_allclose(slope(vector(n)), expected, rtol=1e-10, atol=1e-12)
 
 
