@@ -4,6 +4,7 @@ The operands of a sample are carries, rows, or captured arrays. All nests of a c
 """
 
 import ctypes
+import re
 import warnings
 import zlib
 
@@ -34,6 +35,7 @@ GATE = 160
 ROUNDING = {"float32": 1e-5, "complex64": 1e-5, "float16": 1e-2}  # of results in double precision, too
 WAYS = ("carries", "rows", "captured")
 FACTORS = np.array([1.0, 0.9, 0.95])
+MEASURED = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")  # numbers in warnings of SciPy: errors that rounding makes
 
 
 def moved(x, factor):
@@ -98,7 +100,8 @@ def outcome(function, xs):
             result = [np.asarray(y) for y in optree.tree_leaves(function(*xs))]
         except Exception as error:
             result = error
-    return result, sorted({str(w.message) for w in caught if not issubclass(w.category, FixedSizeWarning)})
+    texts = {str(w.message) for w in caught if not issubclass(w.category, FixedSizeWarning)}
+    return result, sorted({MEASURED.sub("...", text) for text in texts})
 
 
 class Waiting:

@@ -51,6 +51,18 @@ def exchanged(x):
 
 
 @program
+def copied(x):
+    """Copies, turned and whole, that an inner loop reads while it writes to what they are of."""
+    c, m = x * 1, np.outer(x, x)
+    for i in range(x.shape[0]):
+        v, r = c.copy()[::-1], m[i].copy()
+        for j in range(x.shape[0]):
+            c[j] = v[j] * 0.5 + c[j - 1]
+            m[i, j] = r[-1 - j] + v[i] * m[j, i]
+    return c, m
+
+
+@program
 def triangle(x):
     """Slices whose sizes differ between iterations, empty at first."""
     t = x * 0
@@ -446,6 +458,17 @@ def test_bad_input_names_line_and_iteration_and_changes_nothing(name):
     assert x.tolist() == [1.0] * 9 and states(mine) == ["compiled"]
     k[7] = 2
     assert_same(outcome(mine, x.copy(), k), outcome(function, x.copy(), k), 1e-12)
+
+
+def decayed(x):
+    return anyshape.scan(lambda c, y: (c * 0.9 + y, c - y), 0.5, x, reverse=True)
+
+
+def test_many_iterations_run_in_blocks_in_their_order(served, monkeypatch):
+    monkeypatch.setattr(nest_source, "TRIPS", 4)
+    monkeypatch.setattr(nests, "nest_of", nests.nest_of.__wrapped__)
+    checked(decayed, [(vector(n),) for n in (11, 8, 3, 0)])
+    assert served and all(served)
 
 
 def endless(x):

@@ -238,7 +238,7 @@ def test_an_error_in_a_program_still_finds_its_trip_and_line():
     with np.errstate(divide="raise"), pytest.raises(FloatingPointError) as caught:
         f(np.array([1.0, 2.0, 0.0]))
     text = str(caught.value)
-    assert f"test_fp_warnings.py:{trip.__code__.co_firstlineno + 1}" in text and "in one of trips 0 to 2" in text
+    assert f"test_fp_warnings.py:{trip.__code__.co_firstlineno + 1}" in text and "in trip 2" in text
 
 
 SCRIPT = """\
