@@ -39,15 +39,24 @@ _COMPARED = (
 )  # fmt: skip
 
 
-def syntax_of(code: types.CodeType, module_globals: Mapping[str, Any] | None) -> Found | str:
-    """Return the syntax of a function by its code, or why it cannot be had, as users would say it of the function."""
-    key = code, code.co_qualname, code.co_filename, code.co_linetable  # equal code objects may differ in these
+def syntax_of(code: types.CodeType, module_globals: Mapping[str, Any] | None, generators: bool = False) -> Found | str:
+    """Return the syntax of a function by its code, or why it cannot be had, as users would say it of the function.
+
+    `generators`: also of one that makes generators.
+    """
+    key = (
+        generators,
+        code,
+        code.co_qualname,
+        code.co_filename,
+        code.co_linetable,
+    )  # equal code objects may differ in these
     try:
         known = _KNOWN.get(key)
     except TypeError:  # not hashable: no compiler made it
         return CHANGED
     try:
-        known = known or _unread(code) or _search(code, dict(module_globals or {}))
+        known = known or _unread(code, generators) or _search(code, dict(module_globals or {}))
     except (RecursionError, MemoryError):
         return "too deeply nested to be read"
     if len(_KNOWN) >= _MOST:
@@ -56,11 +65,12 @@ def syntax_of(code: types.CodeType, module_globals: Mapping[str, Any] | None) ->
     return known
 
 
-def _unread(code: types.CodeType) -> str:
+def _unread(code: types.CodeType, generators: bool) -> str:
     """Return why a function is not looked for; "" if it is."""
     if not code.co_flags & inspect.CO_OPTIMIZED or (code.co_name.startswith("<") and code.co_name != "<lambda>"):
         return "not a function"
-    return next((kind for flag, kind in _KINDS.items() if code.co_flags & flag), "")
+    flags = code.co_flags & ~inspect.CO_GENERATOR if generators else code.co_flags
+    return next((kind for flag, kind in _KINDS.items() if flags & flag), "")
 
 
 def _search(code: types.CodeType, module_globals: dict[str, Any]) -> Found | str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
 import pickle
 import sys
 import threading
@@ -28,7 +29,7 @@ from anyshape.tracing.source.stepping import may_stop_in
 
 _Function = Callable[..., Any]
 F = TypeVar("F", bound=Callable[..., Any])
-_READ: dict[tuple[types.CodeType, str, bool], types.CodeType | str] = {}  # or why code is run as it is written
+_READ: dict[tuple[types.CodeType, str, str], types.CodeType | str] = {}  # or why code is run as it is written
 _MADE: dict[int, Any] = {}  # the syntax that code was rewritten from, by the id of the code, which `_READ` keeps
 # loops, and lists, which functions of NumPy may take that see no traced value inside
 _LOOPS = {
@@ -102,6 +103,7 @@ class Session:
     - `lists`: lists of rows that exist now, which bodies and branches may append to.
     - `in_program`: numbers of iterations of loops that became part of the program, which may be sizes.
     - `called`: for calls whose arguments are being made, the innermost last, whether they take names of sizes.
+    - `tried`: traces in which something is tried, the innermost last, with the numbers of nodes and conditions before.
     - `checks`: functions that are called at the end of the trace. `copies` of what objects hold, for comparison.
     """
 
@@ -118,6 +120,7 @@ class Session:
         self.copies: list[Any] = []
         self.lists: list[Any] = []
         self.called: list[bool] = []
+        self.tried: list[tuple[Any, int, int]] = []
 
     def may_be_unrolled(self) -> bool:
         """Return whether loops were kept, and these have few iterations: a trace may run them as they are written."""
@@ -232,7 +235,7 @@ def _read(function: Any) -> _Function:
     if not session.frames and not is_worth_reading(function, session.choosing):
         return function
     is_stepped = may_stop_in(function)
-    new = _AS_WRITTEN if getattr(function, _MARK, False) else _code(function, is_stepped)
+    new = _AS_WRITTEN if getattr(function, _MARK, False) else _code(function, "stepped" if is_stepped else "")
     _note_unread(session, code, _STEPPED if is_stepped else f"run as it is written: {new}", new, is_stepped)
     return function if isinstance(new, str) else source_rebuild.bound(new, function, {RUNTIME: code_that_is_read()})
 
@@ -241,7 +244,7 @@ def _note_unread(session: Session, code: types.CodeType, why: str, new: Any, is_
     """Refuse a loop that calls a function whose own loops are not kept, and note where a debugger may stop."""
     if (isinstance(new, str) or is_stepped) and session.frames:
         raise NotKept(session.frames[-1].code, f"it calls {code.co_qualname}, which is {why}")
-    if is_stepped:
+    if is_stepped or new == _GENERATOR:
         session.refused[code] = f"it is {why}"
 
 
@@ -266,22 +269,37 @@ def _wrapping(function: Any) -> _Function:
     return made
 
 
-def _code(function: Any, is_stepped: bool = False) -> types.CodeType | str:
+def as_list_maker(function: Any) -> Any:
+    """Return a function that makes the list of what a generator function of users yields; None for other functions."""
+    own = getattr(function, "__func__", function)
+    code = own.__code__ if type(own) is types.FunctionType else None
+    if code is None or not code.co_flags & inspect.CO_GENERATOR or not is_user_file(code.co_filename, own.__globals__):
+        return None
+    if getattr(own, _MARK, False) or isinstance(new := _code(own, "to its end"), str):
+        return None
+    made = source_rebuild.bound(new, own, {RUNTIME: code_that_is_read()})
+    return made if own is function else types.MethodType(made, function.__self__)
+
+
+_GENERATOR = "a generator"
+
+
+def _code(function: Any, way: str = "") -> types.CodeType | str:
     """Return the code of a function as it is read, or why it is run as it is written."""
     code = function.__code__
-    key = code, code.co_filename, is_stepped
+    key = code, code.co_filename, way
     known = _READ.get(key)
     if known is None:
-        known = _READ[key] = _rewritten_code(function, is_stepped)
+        known = _READ[key] = _rewritten_code(function, way)
     return known
 
 
-def _rewritten_code(function: Any, is_stepped: bool) -> types.CodeType | str:
-    source = source_find.syntax_of(function.__code__, function.__globals__)
+def _rewritten_code(function: Any, way: str) -> types.CodeType | str:
+    source = source_find.syntax_of(function.__code__, function.__globals__, way == "to its end")
     if isinstance(source, str):
         return source
     try:
-        node = source_rewrite.rewritten(pickle.loads(pickle.dumps(source.node, 5)), is_stepped)
+        node = source_rewrite.rewritten(pickle.loads(pickle.dumps(source.node, 5)), way)
     except source_rewrite.UnreadableError as error:
         return str(error)
     code = source_rebuild.compiled(node, source, function.__code__, (RUNTIME,))

@@ -38,20 +38,41 @@ _SUSPENDS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def rewritten(node: ast.FunctionDef | ast.Lambda, is_stepped: bool = False) -> ast.FunctionDef:
+def rewritten(node: ast.FunctionDef | ast.Lambda, way: str = "") -> ast.FunctionDef:
     """Return a function with the syntax of another one, which it changes; raise UnreadableError if that cannot be.
 
-    `is_stepped`: its loops and choices stay in its own frame, where a debugger may stop.
+    "stepped" is the way for loops and choices in its own frame, where a debugger may stop. A generator that is run "to
+    its end" gives the list of what it yields.
     """
+    if way == "to its end" and isinstance(node, ast.FunctionDef):
+        _list_yields(node)
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
         node = ast.copy_location(ast.FunctionDef("__kept_lambda__", node.args, body, []), node)
-    node = ast.fix_missing_locations((_Stepped if is_stepped else _Rewriter)(node, set()).function())
+    node = ast.fix_missing_locations((_Stepped if way == "stepped" else _Rewriter)(node, set()).function())
     for name in walk(node):
         if isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name) and name.value.id == RUNTIME:
             # Python takes a call of a method to be at the last line of its name
             name.end_lineno, name.end_col_offset = name.lineno, name.col_offset
     return node
+
+
+def _list_yields(function: ast.FunctionDef) -> None:
+    """Let a function that yields return the list of that."""
+    for node in [n for s in function.body for n in own_nodes(s)]:
+        match node:
+            case ast.Expr(ast.Yield(value)):
+                append = ast.Attribute(load(_YIELDED), "append", ast.Load())
+                node.value = ast.copy_location(ast.Call(append, [value or ast.Constant(None)], []), node.value)
+            case ast.Return():
+                node.value = ast.copy_location(load(_YIELDED), node)
+    at = 1 if ast.get_docstring(function, clean=False) is not None else 0
+    first = ast.copy_location(assigned(_YIELDED, ast.List([], ast.Load())), function.body[0])
+    function.body.insert(at, first)
+    function.body.append(ast.copy_location(ast.Return(load(_YIELDED)), function.body[-1]))
+
+
+_YIELDED = "__kept_yielded__"
 
 
 def _check(function: ast.FunctionDef) -> None:
@@ -143,10 +164,8 @@ class _Rewriter(ast.NodeTransformer):
     def _why_plain(self, block: Sequence[ast.AST]) -> str:
         """Return why a block is run by Python in any case."""
         for node in (n for s in block for n in own_nodes(s)):
-            if isinstance(node, (ast.Try, ast.TryStar)):
+            if isinstance(node, ast.TryStar):
                 return "it handles exceptions"
-            if isinstance(node, ast.With):
-                return "it enters a context"
             if isinstance(node, ast.Name) and node.id in self._globals and not isinstance(node.ctx, ast.Load):
                 return f"it binds {node.id}, a global variable"
             if isinstance(node, ast.Match):
@@ -190,6 +209,21 @@ class _Rewriter(ast.NodeTransformer):
     def _statement(call: ast.expr, like: ast.AST) -> ast.Expr:
         head = getattr(like, "test", getattr(like, "iter", like))
         return ast.copy_location(ast.Expr(ast.copy_location(call, head)), head)
+
+    def visit_Try(self, node: ast.Try) -> Any:
+        """Let what is tried, and what handles exceptions, say so to a loop that is kept."""
+        self.generic_visit(node)
+        first, last = [ast.copy_location(ast.Expr(runtime(n)), node) for n in ("tries", "tried")]
+        node.body = [first, *node.body, last] if node.handlers else node.body
+        for handler in node.handlers:
+            handler.body.insert(0, ast.copy_location(ast.Expr(runtime("handles")), handler.body[0]))
+        return node
+
+    def visit_With(self, node: ast.With) -> Any:
+        self.generic_visit(node)
+        for item in node.items:
+            item.context_expr = ast.copy_location(runtime("entered", item.context_expr), item.context_expr)
+        return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         decorators = [self.visit(d) for d in node.decorator_list]
@@ -315,6 +349,8 @@ class _Rewriter(ast.NodeTransformer):
         asks = "" if is_ours else _with_texts(node)
         self.generic_visit(node)
         node.func = ast.copy_location(runtime(asks, node.func), node.func) if asks else node.func
+        if name in _LISTED:
+            _read_to_end(node.args)
         return node
 
     def _of_iterable(self, node: ast.Call, name: str) -> ast.Call | None:
@@ -501,6 +537,13 @@ def _with_texts(node: ast.Call) -> str:
     for keyword, value in zip(node.keywords, values[len(node.args) :], strict=True):
         keyword.value = value
     return "call" if last < 0 else "call_with_texts"
+
+
+def _read_to_end(args: list[Any]) -> None:
+    """Let a call that is the first argument give a list in place of a generator."""
+    match args:
+        case [ast.Call(func=ast.Call(func=ast.Attribute(attr="call") as asks)), *_]:
+            asks.attr = "call_to_end"
 
 
 def _is_simple(node: ast.GeneratorExp) -> bool:

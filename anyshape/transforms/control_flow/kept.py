@@ -59,13 +59,17 @@ from anyshape.transforms.control_flow.kept_objects import (
     refuse,
     refuse_draws,
 )
+from anyshape.transforms.control_flow.kept_raises import entered as entered
 from anyshape.transforms.control_flow.kept_raises import failed as failed
+from anyshape.transforms.control_flow.kept_raises import handles as handles
 from anyshape.transforms.control_flow.kept_raises import stated as stated
 from anyshape.transforms.control_flow.kept_raises import stated_before as stated_before
 from anyshape.transforms.control_flow.kept_raises import text as text
 from anyshape.transforms.control_flow.kept_raises import text_by as text_by
 from anyshape.transforms.control_flow.kept_raises import text_of_format as text_of_format
 from anyshape.transforms.control_flow.kept_raises import text_of_percent as text_of_percent
+from anyshape.transforms.control_flow.kept_raises import tried as tried
+from anyshape.transforms.control_flow.kept_raises import tries as tries
 from anyshape.transforms.control_flow.list_functions import item_at, list_, sorted_, takes_lists, with_arrays
 from anyshape.transforms.control_flow.list_functions import repeated as repeated
 from anyshape.transforms.control_flow.list_functions import transposed as transposed
@@ -134,6 +138,12 @@ def call(function: Any) -> Any:
     elif (read := reading.as_read(function)) is not function:
         return read
     return with_arrays(meaning(function), function) if takes_lists(function) else meaning(function)
+
+
+def call_to_end(function: Any) -> Any:
+    """Return what a call of a function runs, whose result is read to its end: a generator is the list of its items."""
+    made = reading.as_list_maker(function) if _session() is not None else None
+    return call(function) if made is None else made
 
 
 def call_with_texts(function: Any) -> Any:

@@ -54,6 +54,7 @@ from anyshape.transforms.control_flow.kept_choices import (
 )
 from anyshape.transforms.control_flow.kept_lists import Growth, Inner, KeptList, LoopLists, closed, opened, rows_of
 from anyshape.transforms.control_flow.kept_objects import (
+    MEMBERED,
     MembersFoundError,
     containers,
     held_by,
@@ -165,7 +166,7 @@ class KeptLoop:
             elif name not in self.learned.rebound and self._may_stay(name, value):
                 self.fixed[name] = value
                 self.staying.add(name)
-            elif self._is_tree(value) and not (name in self.members and type(value) in (list, dict)):
+            elif self._is_tree(value) and not (name in self.members and type(value) in MEMBERED):
                 carries[name] = value
             else:
                 self.fixed[name] = value
@@ -194,7 +195,7 @@ class KeptLoop:
         """Return whether a container is known to one variable alone, and to bodies around the loop that made it."""
         held = sum(id(get(cell)) in frame.made for frame in self.session.frames)
         held += held_by(self.session, get(cell))
-        return type(get(cell)) in (list, dict) and sys.getrefcount(get(cell)) <= 2 + held
+        return type(get(cell)) in MEMBERED and sys.getrefcount(get(cell)) <= 2 + held
 
     def _trees(self) -> dict[str, Any]:
         """Return the containers that iterations write to, and that one variable holds: their parts are carries."""

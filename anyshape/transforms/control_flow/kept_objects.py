@@ -13,7 +13,7 @@ import operator
 import random
 import sys
 import types
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -25,6 +25,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.source.read import NotKept, Session
 
 _VALUES = (int, float, complex, bool, str, bytes, tuple, frozenset, type(None))
+MEMBERED = (list, dict, deque, defaultdict, OrderedDict)  # whose members may be variables of a loop
 _CONTAINERS = (list, dict, set, deque, bytearray)
 _DRAWING = (random.Random, np.random.RandomState)
 _LIBRARIES = {*sys.stdlib_module_names, "anyshape", "numpy", "scipy"}
@@ -43,7 +44,7 @@ def refuse(session: Session, code: types.CodeType | None, why: str) -> NotKept:
 
 def holder_of(x: Any) -> Any:
     """Return what holds the members of an object that code may change, None for objects of another kind."""
-    if type(x) in (dict, list):
+    if type(x) in MEMBERED:
         return x
     if isinstance(x, (type, types.ModuleType, types.FunctionType)) or type(x).__module__.startswith("anyshape."):
         return None
@@ -53,7 +54,7 @@ def holder_of(x: Any) -> Any:
 
 def keys_of(holder: Any) -> list[Any]:
     """Return the keys of the members of an object."""
-    return list(holder) if type(holder) is dict else list(range(len(holder)))
+    return list(holder) if has_type(holder, dict) else list(range(len(holder)))
 
 
 def held_by(session: Session, x: Any) -> int:

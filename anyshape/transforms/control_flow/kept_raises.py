@@ -5,11 +5,18 @@ The exceptions end a branch of the program, or a path of the function.
 
 from __future__ import annotations
 
+import contextlib
 import operator
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from anyshape.graph.ir.builder import active
+from anyshape.graph.ir.graph import raises
+from anyshape.graph.ir.op_local import refusals
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.ops.control import formatted
 from anyshape.ops.creation import full
@@ -17,8 +24,9 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.effects import Text, is_late
 from anyshape.tracing.raised import Raise, RaisedBefore, Stated, UndescribableError, may_be_caught
 from anyshape.tracing.source import read as reading
-from anyshape.tracing.source.read import Session
-from anyshape.transforms.control_flow.kept_objects import refuse
+from anyshape.tracing.source.read import NotKept, Session
+from anyshape.tracing.trace import active_builder
+from anyshape.transforms.control_flow.kept_objects import MembersFoundError, refuse
 
 
 def _tracing_branch() -> Session | None:
@@ -97,6 +105,44 @@ def _waits(purpose: str, parts: Sequence[Any]) -> bool:
 
 
 # -- exceptions
+
+
+def tries() -> None:
+    """Begin what a statement tries."""
+    if (session := _tracing_branch()) is not None:
+        builder = active_builder()
+        session.tried.append((builder, len(builder.nodes), len(builder.scope.conditions)))
+
+
+def tried() -> None:
+    """End what a statement tries; refuse to keep a loop where a run may raise in it."""
+    session = _tracing_branch()
+    while session is not None and session.tried:
+        builder, start, count = session.tried.pop()
+        if builder is active_builder():
+            may_raise = any(raises(node) or refusals(node) for node in builder.nodes[start:])
+            if may_raise or any(c.may_refuse for c in builder.scope.conditions[count:]):
+                raise refuse(session, None, "an operation that it tries may raise")
+            return
+
+
+def handles() -> None:
+    """Refuse to keep a loop that handles an exception, which no run would handle."""
+    error = sys.exc_info()[1]
+    if isinstance(error, (NotKept, MembersFoundError)):
+        raise error
+    if (session := _tracing_branch()) is not None:
+        raise refuse(session, None, f"it handles exceptions: {type(error).__name__}")
+
+
+def entered(context: Any) -> Any:
+    """Return a context that a statement enters; a loop that is kept enters those that the run of NumPy has."""
+    if (session := _tracing_branch()) is not None and type(context) not in _CONTEXTS:
+        raise refuse(session, None, "it enters a context")
+    return context
+
+
+_CONTEXTS = (np.errstate, warnings.catch_warnings, contextlib.nullcontext)
 
 
 def failed(message: Callable[[], Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,11 +17,12 @@ from anyshape.numpy.operands.memory import memory_of
 from anyshape.numpy.operands.promotion import is_weak
 from anyshape.numpy.serve import FUNCTIONS
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import flatten
+from anyshape.tracing.pytrees import flatten, is_array
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.read import NotKept
+from anyshape.tracing.trace import as_value
 from anyshape.transforms.control_flow.iterables import Range, is_open
-from anyshape.transforms.control_flow.kept_lists import KeptList, map_tree, opened, rows_of
+from anyshape.transforms.control_flow.kept_lists import KeptList, item_value, map_tree, opened, rows_of
 
 # -- lists
 
@@ -78,10 +80,12 @@ def repeated(x: Any, y: Any) -> Any:
     """Return `x * y`, where one of them may be a list, and the other one a size."""
     code = _makes_lists()
     items, count = (x, y) if type(x) is list else (y, x)
-    is_uniform = type(items) is list and isinstance(count, SymbolicSize) and len(items) == 1
-    if code is None or not is_uniform or not is_weak(items[0]):
+    is_uniform = type(items) is list and isinstance(count, SymbolicSize) and len(items) == 1 and is_array(items[0])
+    if code is None or not is_uniform:
         return x * y
-    return KeptList(FUNCTIONS["full"](FUNCTIONS["maximum"](count, 0), items[0]), code, weak=True)
+    item = as_value(item_value(items[0], code))
+    rows = FUNCTIONS["broadcast_to"](item, (FUNCTIONS["maximum"](count, 0), *item.shape)).copy()
+    return KeptList(rows, code, weak=is_weak(items[0]))
 
 
 def transposed(function: Any, x: Any) -> Any:
@@ -151,7 +155,7 @@ def with_arrays(function: Callable[..., Any], original: Any) -> Callable[..., An
     """Return a function that takes arrays in place of lists of loops, where the list stands for its rows."""
 
     def taking(*args: Any, **kwargs: Any) -> Any:
-        if not any(type(x) in (KeptList, Range) for x in (*args, *kwargs.values())):
+        if not any(type(x) in (KeptList, Range, deque) for x in (*args, *kwargs.values())):
             return function(*args, **kwargs)
         if original in (sum, min, max) and type(args[0]) is KeptList and not args[1:]:
             return _of_numbers(function, original, args[0], kwargs)
@@ -173,7 +177,7 @@ def _of_numbers(function: Callable[..., Any], original: Any, x: KeptList, option
 def _array_of(x: Any, function: Any) -> Any:
     """Return the array that a list of a loop stands for; where the difference matters, an empty list for no items."""
     if type(x) is not KeptList:
-        return _array_of_range(x, function) if type(x) is Range else x
+        return _array_of_range(x, function) if type(x) is Range else [*x] if type(x) is deque else x
     session, rows = reading.session(), x.array
     is_inside = session is not None and bool(session.frames)
     is_plain = is_inside if function in _TAKERS else function not in _OF_LISTS

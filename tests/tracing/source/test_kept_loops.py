@@ -11,6 +11,7 @@ from tests.tracing.source import (  # noqa: F401  # which add to the table
     list_programs,
     object_programs,
     sequence_programs,
+    trying_programs,
 )
 from tests.tracing.source.loop_programs import PROGRAMS
 
@@ -18,7 +19,7 @@ VECTORS = ([1.0, 2.0, 3.0, 4.0, 5.0, 0.5, 7.0], [], [3.0], [1.0, 2.0], [2.0, 9.0
 # programs that are run as they are written, each with a part of the reason
 AS_WRITTEN = {
     "swap_third": "another name", "swap_args": "binds its name to another", "view_alias": "another name",
-    "best_alias": "two names", "carry_alias": "two names", "tryloop": "exceptions", "strs": "another kind",
+    "best_alias": "two names", "carry_alias": "two names", "strs": "another kind",
     "long_concrete": "no traced value", "concrete_int": "no traced value",
     "retlist": "the function returns a list", "retdict": "the function returns a list", "alias_list": "members",
     "concat_aliased": "other parts", "concat_alias_kept": "that another one holds",
@@ -26,7 +27,10 @@ AS_WRITTEN = {
     "appends_to_iterated_around": "that it runs over", "append_in_function": "members",
     "items_of_dict_of_lists": "members", "tally_held": "held elsewhere",
     "appended_then_written": "written to later", "key_in_branch": "members", "list_reset": "another kind",
-    "zip_star": "", "rows_of_mask_in_try": "exceptions", "rows_from_value_in_try": "exceptions",
+    "zip_star": "",
+    "tried_slices": "may raise", "tried_items": "may raise", "raised_and_handled": "caught",
+    "asserted_and_handled": "caught", "keys_tried": "is not a key", "pairs_of_a_deque": "members",
+    "loop_over_a_generator": "a generator",
     "list_of_mask": "the function returns a list", "member_set": "type set",
     "appended_while_written": "which an iteration writes", "appended_after_in_place": "which an iteration writes",
     "view_appended": "which an iteration writes", "held_before_and_written": "written to later",
