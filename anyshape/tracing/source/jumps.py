@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from anyshape.ops.subgraph_call import RUNTIME
 from anyshape.support.lazy_dataclass import NamedTuple
-from anyshape.tracing.source.name_flow import parts, walk
+from anyshape.tracing.source.name_flow import FIELDS, blocks, parts, walk
 
 RETURNED, VALUE = "__kept_returned__", "__kept_value__"
 _JUMPS = (ast.Return, ast.Break, ast.Continue)
@@ -66,13 +66,15 @@ def own_nodes(node: ast.AST) -> list[ast.AST]:
     while waiting:
         node = waiting.pop()
         nodes.append(node)
-        if not isinstance(node, _SCOPES):
+        if FIELDS[type(node)] and not isinstance(node, _SCOPES):
             waiting += parts(node)
     return nodes
 
 
-def _may_return(statement: ast.stmt) -> bool:
-    return any(isinstance(node, ast.Return) for node in own_nodes(statement))
+def _may_return(statement: ast.AST) -> bool:
+    if isinstance(statement, _SCOPES):
+        return False
+    return isinstance(statement, ast.Return) or any(map(_may_return, blocks(statement)))
 
 
 def _jumps(statement: ast.stmt) -> bool:
@@ -86,7 +88,7 @@ def _jumps(statement: ast.stmt) -> bool:
             if _may_return(node) or any(map(_jumps, node.orelse)):  # a break of the loop itself stays inside
                 return True
         elif not isinstance(node, _SCOPES):
-            inner += parts(node)
+            inner += blocks(node)
     return False
 
 

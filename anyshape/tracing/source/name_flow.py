@@ -6,6 +6,7 @@ Functions here have no jumps: `jumps` writes them as flags.
 import ast
 import functools
 from collections.abc import Container, Iterable, Sequence
+from typing import Any
 
 from anyshape.support.lazy_dataclass import NamedTuple
 
@@ -25,31 +26,42 @@ class Live(NamedTuple):
 _NAMES = {"ctx", "id", "attr", "arg", "name", "rest", "op", "ops", "level", "module", "conversion", "is_async", "kind"}
 
 
-@functools.cache
-def _fields(kind: type) -> tuple[str, ...]:
-    """Return the fields of nodes of a class that hold nodes."""
-    return () if kind is ast.Constant else tuple([f for f in kind._fields if f not in _NAMES])  # type: ignore[attr-defined]
+class _Fields(dict[type, tuple[str, ...]]):
+    """Fields of nodes of each class that hold nodes."""
+
+    def __missing__(self, kind: Any) -> tuple[str, ...]:
+        new = () if kind is ast.Constant else tuple([f for f in kind._fields if f not in _NAMES])
+        self[kind] = new
+        return new
+
+
+FIELDS = _Fields()
 
 
 def parts(node: ast.AST) -> list[ast.AST]:
     """Return the nodes inside of a node, but for what says how a name is used: faster than `ast.iter_child_nodes`."""
     inside: list[ast.AST] = []
-    for name in _fields(type(node)):  # type: ignore[arg-type]
+    for name in FIELDS[type(node)]:
         value = getattr(node, name, None)
         if type(value) is list:
             inside += [v for v in value if isinstance(v, ast.AST)]
-        elif isinstance(value, ast.AST):
+        elif value is not None:
             inside.append(value)
     return inside
 
 
 def walk(node: ast.AST) -> list[ast.AST]:
     """Return a node and all nodes inside of it."""
-    nodes, waiting = [], [node]
-    while waiting:
-        nodes.append(node := waiting.pop())
-        waiting += parts(node)
+    nodes = [node]
+    for inner in nodes:  # which grows
+        if FIELDS[type(inner)]:
+            nodes += parts(inner)
     return nodes
+
+
+def blocks(statement: ast.AST) -> list[ast.AST]:
+    """Return the statements inside of a statement, its handlers, or its cases."""
+    return [s for name in _BLOCKS for s in getattr(statement, name, ())]
 
 
 def bound(nodes: Iterable[ast.AST], without: Container[int] = ()) -> Names:
@@ -65,7 +77,7 @@ def bound(nodes: Iterable[ast.AST], without: Container[int] = ()) -> Names:
             names |= {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}
         elif isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
             continue
-        else:
+        elif FIELDS[type(node)]:
             waiting += parts(node)
     return names
 
@@ -94,16 +106,11 @@ def read(node: ast.AST) -> Names:
     return {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
-def rebound(nodes: Sequence[ast.AST]) -> Names:
-    """Return the names that statements bind by more than `x += y`."""
-    return bound(nodes, {id(n.target) for s in nodes for n in walk(s) if isinstance(n, ast.AugAssign)})
-
-
-def written(nodes: Sequence[ast.AST]) -> Names:
-    """Return the names of arrays that statements write to, as far as the statements tell."""
+def _written(nodes: Iterable[ast.AST]) -> Names:
+    """Return the names of arrays that some nodes write to, as far as these tell."""
     names: Names = set()
-    for node in (n for s in nodes for n in walk(s)):
-        if isinstance(node, (ast.Subscript, ast.Attribute)) and not isinstance(node.ctx, ast.Load):
+    for node in nodes:
+        if type(node) in (ast.Subscript, ast.Attribute) and not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
             owner: ast.AST = node
             while isinstance(owner, (ast.Subscript, ast.Attribute)):
                 owner = owner.value
@@ -113,10 +120,12 @@ def written(nodes: Sequence[ast.AST]) -> Names:
     return names
 
 
-def grown(nodes: Sequence[ast.AST]) -> Names:
-    """Return the names of lists that statements append to, if they are lists."""
+def _grown(nodes: Iterable[ast.AST]) -> Names:
+    """Return the names of lists that some nodes append to, if they are lists."""
     names: Names = set()
-    for node in (n for s in nodes for n in walk(s)):
+    for node in nodes:
+        if type(node) not in (ast.Call, ast.AugAssign, ast.Assign):
+            continue
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr in GROWING:
                 names.add(name)
@@ -125,6 +134,81 @@ def grown(nodes: Sequence[ast.AST]) -> Names:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=other), op=ast.Add())):
                 names |= {name} & {other}
     return names
+
+
+class Summary(NamedTuple):
+    """Names that statements bind, bind by more than `x += y`, read, write to and append to.
+
+    `nests` says that they have a loop, `plain` why they are run by Python in any case, "" if they are not.
+    """
+
+    bound: Names
+    rebound: Names
+    read: Names
+    written: Names
+    grown: Names
+    nests: bool
+    plain: str
+
+
+_EMPTY: Summary = Summary(set(), set(), set(), set(), set(), nests=False, plain="")
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+_LOOPS = (ast.For, ast.While)
+_COMPOUND = (*_LOOPS, ast.If, ast.With, ast.Try, ast.TryStar, ast.Match, ast.ExceptHandler, ast.match_case)
+_PLAIN: dict[type, str] = {ast.TryStar: "it handles exceptions", ast.Match: "it matches patterns"}
+
+
+_SCOPES = (*_FUNCTIONS, *_COMPREHENSIONS, ast.ClassDef)
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
+
+
+class Summaries:
+    """Summaries of the statements of a function, which are made once, before they are rewritten."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[ast.AST, Summary]] = {}  # by the id of the node, which stays alive
+
+    def of(self, nodes: Iterable[ast.AST]) -> Summary:
+        """Return what some statements or expressions do together."""
+        return self._together([self._of(node) for node in nodes])
+
+    @staticmethod
+    def _together(parts: Sequence[Summary]) -> Summary:
+        if len(parts) < 2:
+            return parts[0] if parts else _EMPTY
+        names: list[Any] = [set[str]().union(*sets) for sets in zip(*[part[:5] for part in parts], strict=True)]
+        names += [any(part.nests for part in parts), next(filter(None, [p.plain for p in parts]), "")]
+        return Summary(*names)
+
+    def _of(self, node: ast.AST) -> Summary:
+        known = self._known.get(id(node))
+        if known is None:
+            new = self._of_blocks(node) if isinstance(node, _COMPOUND) else self._of_simple(node)
+            known = self._known[id(node)] = node, new
+        return known[1]
+
+    def _of_blocks(self, node: ast.AST) -> Summary:
+        inside = {*map(id, statements := blocks(node))}
+        own = self._together([self._of(part) for part in parts(node) if id(part) not in inside])
+        binds = _bound_here(node)
+        plain, nests = _PLAIN.get(type(node), ""), isinstance(node, _LOOPS)
+        own = own._replace(bound=own.bound | binds, rebound=own.rebound | binds, nests=nests, plain=plain or own.plain)
+        return self._together([own, *map(self._of, statements)])
+
+    @staticmethod
+    def _of_simple(node: ast.AST) -> Summary:
+        every, binds, reads, scopes = walk(node), set[str](), set[str](), False
+        for n in every:
+            if type(n) is ast.Name:
+                (reads if type(n.ctx) is ast.Load else binds).add(n.id)
+            elif type(n) in _SCOPES:
+                scopes = True
+            else:
+                binds |= _bound_here(n)
+        binds = bound([node]) if scopes else binds
+        added = {id(n.target) for n in every if type(n) is ast.AugAssign}
+        rebinds = bound([node], added) if added else binds
+        return Summary(binds, rebinds, reads, _written(every), _grown(every), nests=False, plain="")
 
 
 def captured(function: ast.AST) -> Names:
@@ -136,9 +220,10 @@ def captured(function: ast.AST) -> Names:
 class Liveness:
     """Names that are live around each `if` and loop of a function, by the id of the statement."""
 
-    def __init__(self, function: ast.FunctionDef, outside: Names) -> None:
+    def __init__(self, function: ast.FunctionDef, outside: Names, summaries: Summaries) -> None:
         self.always = captured(function) | outside
         self.around: dict[int, Live] = {}
+        self._summaries = summaries
         self._simple: dict[int, tuple[Names, Names]] = {}  # what statements without blocks read and bind
         self.block(function.body, set())
 
@@ -180,10 +265,9 @@ class Liveness:
 
     def _before_simple(self, s: ast.stmt, after: Names) -> Names:
         if (known := self._simple.get(id(s))) is None:
-            reads = read(s)
-            if isinstance(s, ast.AugAssign):
-                reads |= read(ast.Expr(s.target)) | ({s.target.id} if isinstance(s.target, ast.Name) else set())
-            known = self._simple[id(s)] = reads | self.always, bound([s])
+            own = self._summaries.of([s])
+            reads = own.read | _added_to(s)
+            known = self._simple[id(s)] = reads | self.always, own.bound
         reads, binds = known
         return reads if isinstance(s, (ast.Return, ast.Raise)) else reads | (after - binds)
 
@@ -201,26 +285,38 @@ class Liveness:
         return start | after | (read(s.iter) if isinstance(s, ast.For) else set())
 
 
+def _added_to(s: ast.AST) -> Names:
+    """Return the name x of `x += y`."""
+    return {s.target.id} if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name) else set()
+
+
 class Unbound(ast.NodeVisitor):
     """Reads of names that may have no value, by the id of the node, of names that only a part of a function binds.
 
     `outside` are such names of functions around it.
     """
 
-    def __init__(self, function: ast.FunctionDef, outside: Names) -> None:
+    def __init__(self, function: ast.FunctionDef, outside: Names, summaries: Summaries) -> None:
         self.reads: set[int] = set()
+        self._summaries = summaries
         arguments = function.args
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
         self._has = {a.arg for a in every if a}
         self._sometimes = {
             name for node in walk(function) if isinstance(node, (ast.If, ast.For, ast.While, ast.Match))
-            for name in bound([node])
+            for name in summaries.of([node]).bound
         }  # fmt: skip
-        self.sometimes = self._sometimes = self._sometimes | (outside - self._has - bound(function.body))
+        self.sometimes = self._sometimes | (outside - self._has - summaries.of(function.body).bound)
+        self._sometimes = self.sometimes
         self._run(function.body)
 
     def _run(self, statements: Sequence[ast.AST]) -> None:
         for s in statements:
+            if type(s) in _SIMPLE:
+                own = self._summaries.of([s])
+                if not (own.read | _added_to(s)) & self._sometimes - self._has:
+                    self._has |= own.bound
+                    continue
             self.visit(s)
 
     def _joined(self, *branches) -> None:

@@ -13,16 +13,16 @@ from typing import Any
 from anyshape.ops.subgraph_call import RUNTIME
 from anyshape.tracing.source.jumps import UnreadableError, assigned, load, own_nodes, runtime, thunk, without_jumps
 from anyshape.tracing.source.name_flow import (
+    FIELDS,
     GROWING,
     Live,
     Liveness,
+    Summaries,
     Unbound,
     bound,
-    grown,
+    parts,
     read,
-    rebound,
     walk,
-    written,
 )
 from anyshape.tracing.source.texts import as_call, is_runtime, stated, waiting
 
@@ -49,12 +49,25 @@ def rewritten(node: ast.FunctionDef | ast.Lambda, way: str = "") -> ast.Function
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
         node = ast.copy_location(ast.FunctionDef("__kept_lambda__", node.args, body, []), node)
-    node = ast.fix_missing_locations((_Stepped if way == "stepped" else _Rewriter)(node, set()).function())
-    for name in walk(node):
-        if isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name) and name.value.id == RUNTIME:
-            # Python takes a call of a method to be at the last line of its name
-            name.end_lineno, name.end_col_offset = name.lineno, name.col_offset
+    node = (_Stepped if way == "stepped" else _Rewriter)(node, set()).function()
+    _fill_positions(node)
     return node
+
+
+def _fill_positions(node: Any) -> None:
+    """Let nodes without a position have the one of the node around them, faster than `ast.fix_missing_locations`."""
+    nodes: list[Any] = [node]
+    for outer in nodes:  # which grows
+        end = outer.lineno, outer.col_offset, outer.end_lineno, outer.end_col_offset
+        inside: list[Any] = parts(outer)
+        for inner in inside:
+            if "lineno" not in inner.__dict__:
+                inner.lineno, inner.col_offset, inner.end_lineno, inner.end_col_offset = end
+            if FIELDS[type(inner)]:
+                nodes.append(inner)
+        if type(outer) is ast.Attribute and type(outer.value) is ast.Name and outer.value.id == RUNTIME:
+            # Python takes a call of a method to be at the last line of its name
+            outer.end_lineno, outer.end_col_offset = outer.lineno, outer.col_offset
 
 
 def _list_yields(function: ast.FunctionDef) -> None:
@@ -95,18 +108,19 @@ class _Rewriter(ast.NodeTransformer):
         self._globals, self._nonlocals, self._bound_inside = _outside(function)
         first = [*function.args.posonlyargs, *function.args.args][:1]
         self._first = first[0].arg if first else None
-        self._own = bound(function.body) | {n.arg for n in walk(function.args) if isinstance(n, ast.arg)}
+        self._before = bound(function.body)  # also by statements behind a jump, which are left out
+        self._own = self._before | {n.arg for n in walk(function.args) if isinstance(n, ast.arg)}
+        self._summaries = Summaries()
 
     def function(self) -> ast.FunctionDef:
         """Return the function, rewritten."""
         node = self._function
         _check(node)
-        before = bound(node.body)  # also by statements behind a jump, which are left out
         without_jumps(node)
-        self._live = Liveness(node, self._nonlocals | self._globals).around
-        unbound = Unbound(node, self._sometimes | self._nonlocals)
+        self._live = Liveness(node, self._nonlocals | self._globals, self._summaries).around
+        unbound = Unbound(node, self._sometimes | self._nonlocals, self._summaries)
         self._unbound, self._sometimes = unbound.reads, unbound.sometimes
-        names = sorted((before | bound(node.body)) - self._globals - self._nonlocals)
+        names = sorted((self._before | self._bound(node.body)) - self._globals - self._nonlocals)
         at = 1 if ast.get_docstring(node, clean=False) is not None else 0
         node.body[at:] = [*_declared(names, node), *self._block(node.body[at:])]
         return node
@@ -116,13 +130,35 @@ class _Rewriter(ast.NodeTransformer):
         for s in statements:
             is_simple = not isinstance(s, (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.TryStar, ast.Match))
             own = self._globals | self._nonlocals
-            outside = bound([s]) & own if is_simple and own else set()
+            outside = self._bound([s]) & own if is_simple and own else set()
             new = self.visit(s)
             done += new if isinstance(new, list) else [new] if new is not None else []
             for name in sorted(outside):
                 rebinds = ast.Expr(runtime("rebinds", ast.Constant(name), thunk(load(name))))
                 done.append(ast.copy_location(rebinds, s))
         return done or [ast.Pass()]
+
+    def generic_visit(self, node: Any) -> Any:
+        """Rewrite the parts of a node, faster than `ast.NodeTransformer` does."""
+        for name in FIELDS[type(node)]:
+            value = getattr(node, name, None)
+            if type(value) is list:
+                new: list[Any] = []
+                for x in value:
+                    y = self.visit(x) if isinstance(x, ast.AST) else [x]
+                    new += y if type(y) is list else [] if y is None else [y]
+                value[:] = new
+            elif value is not None:
+                setattr(node, name, self.visit(value))
+        return node
+
+    def visit(self, node: ast.AST) -> Any:
+        """Rewrite a node."""
+        kind = type(node)
+        visitor = _VISITORS.get(kind)
+        if visitor is None:
+            visitor = _VISITORS[kind] = f"visit_{kind.__name__}"
+        return getattr(self, visitor, self.generic_visit)(node)
 
     # -- bodies and branches as functions
 
@@ -144,10 +180,11 @@ class _Rewriter(ast.NodeTransformer):
         The names are what it binds, what of this is read later, and what `x += y` alone binds.
         """
         live = self._live.get(id(statement), Live(set(), set()))
-        names = bound([*block, *target]) | self._bound_inside
+        own = self._summaries.of([*block, *target])
+        names = own.bound | self._bound_inside
         stops = getattr(statement, "stops", ())
         later = names & (live.start | live.after | {*stops} | self._bound_inside)
-        in_place = names - rebound([*block, *target])
+        in_place = names - own.rebound
         after = names & (live.after | self._bound_inside)
         facts = [
             sorted(names),
@@ -155,34 +192,27 @@ class _Rewriter(ast.NodeTransformer):
             sorted(after),
             sorted(in_place),
             stops,
-            sorted(written(block)),
-            sorted(grown(block)),
+            sorted(self._summaries.of(block).written),
+            sorted(own.grown),
         ]
-        nests = any(isinstance(n, (ast.For, ast.While)) for s in block for n in own_nodes(s))
-        return _constant([*map(tuple, facts), nests, self._why_plain(block)])
+        outer = sorted(own.bound & self._globals)
+        plain = f"it binds {outer[0]}, a global variable" if outer else own.plain
+        return _constant([*map(tuple, facts), own.nests, plain])
 
-    def _why_plain(self, block: Sequence[ast.AST]) -> str:
-        """Return why a block is run by Python in any case."""
-        for node in (n for s in block for n in own_nodes(s)):
-            if isinstance(node, ast.TryStar):
-                return "it handles exceptions"
-            if isinstance(node, ast.Name) and node.id in self._globals and not isinstance(node.ctx, ast.Load):
-                return f"it binds {node.id}, a global variable"
-            if isinstance(node, ast.Match):
-                return "it matches patterns"
-        return ""
+    def _bound(self, nodes: Sequence[ast.AST]) -> set[str]:
+        return self._summaries.of(nodes).bound
 
     def visit_If(self, node: ast.If) -> Any:
         facts = self._facts(node, [*node.body, *node.orelse])
         if flags := getattr(node, "flags", None):
-            block = self._body("__kept_if__", bound(node.body) | {*flags}, self._block(node.body), node)
+            block = self._body("__kept_if__", self._bound(node.body) | {*flags}, self._block(node.body), node)
             return [block, self._statement(runtime("unless", _constant(flags), load(block.name), facts), node)]
         test = self.visit(node.test)
-        yes = self._body("__kept_if__", bound(node.body), self._block(node.body), node)
+        yes = self._body("__kept_if__", self._bound(node.body), self._block(node.body), node)
         functions = [yes]
         call = runtime("if_", test, load(yes.name), ast.Constant(None), facts)
         if node.orelse:
-            names = bound(node.orelse)
+            names = self._bound(node.orelse)
             functions.append(self._body("__kept_else__", names, self._block(node.orelse), node.orelse[0]))
             call.args[2] = load(functions[1].name)
         return [*functions, self._statement(call, node)]
@@ -190,7 +220,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> Any:
         facts = self._facts(node, node.body, [node.target])
         iterable = self.visit(node.iter)
-        names = bound([node.target, *node.body])
+        names = self._bound([node.target, *node.body])
         item = ast.copy_location(ast.Assign([self._target(node.target)], load("__kept_item__")), node.target)
         body = self._body("__kept_body__", names, [item, *self._block(node.body)], node, "__kept_item__")
         return [body, self._statement(runtime("for_", iterable, load(body.name), facts), node)]
@@ -198,7 +228,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_While(self, node: ast.While) -> Any:
         facts = self._facts(node, node.body, [node.test])
         test = self._test("__kept_test__", node.test)
-        body = self._body("__kept_body__", bound(node.body), self._block(node.body), node)
+        body = self._body("__kept_body__", self._bound(node.body), self._block(node.body), node)
         return [test, body, self._statement(runtime("while_", load(test.name), load(body.name), facts), node)]
 
     def _test(self, name: str, test: ast.expr) -> ast.FunctionDef:
@@ -440,7 +470,7 @@ class _Stepped(_Rewriter):
         return self._function
 
     def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        return self.generic_visit(ast.Module([*statements], [])).body  # type: ignore[attr-defined]
+        return self.generic_visit(ast.Module([*statements], [])).body
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         """Let a debugger that a statement calls skip the library, by functions of C, which it does not step into."""
@@ -457,6 +487,9 @@ class _Stepped(_Rewriter):
 
     visit_If = visit_For = visit_While = visit_BoolOp = visit_IfExp = visit_Compare = ast.NodeTransformer.generic_visit
     visit_ListComp = _Rewriter._made
+
+
+_VISITORS: dict[type, str] = {}
 
 
 def _listed(item: ast.expr, generators: Sequence[ast.comprehension], name: str) -> ast.Call:
