@@ -24,7 +24,7 @@ from anyshape.tracing.source.name_flow import (
     read,
     walk,
 )
-from anyshape.tracing.source.texts import as_call, is_runtime, stated, waiting
+from anyshape.tracing.source.texts import as_call, is_runtime, late_texts, stated, waiting
 
 _ALL_NAMES = {"locals", "vars", "dir", "eval", "exec"}  # they see variables that moved into functions inside
 _LISTED = {"sum", "min", "max", "list", "tuple", "sorted"}  # they read a generator to its end
@@ -111,6 +111,8 @@ class _Rewriter(ast.NodeTransformer):
         self._before = bound(function.body)  # also by statements behind a jump, which are left out
         self._own = self._before | {n.arg for n in walk(function.args) if isinstance(n, ast.arg)}
         self._summaries = Summaries()
+        own = self._globals or self._nonlocals or self._bound_inside
+        self._late = {} if own else late_texts(function)  # purposes of texts in variables, by the id of the expression
 
     def function(self) -> ast.FunctionDef:
         """Return the function, rewritten."""
@@ -149,7 +151,7 @@ class _Rewriter(ast.NodeTransformer):
                     new += y if type(y) is list else [] if y is None else [y]
                 value[:] = new
             elif value is not None:
-                setattr(node, name, self.visit(value))
+                node.__dict__[name] = self.visit(value)
         return node
 
     def visit(self, node: ast.AST) -> Any:
@@ -332,7 +334,8 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        node.value = self.visit(node.value)
+        purpose = self._late.get(id(node.value), "")
+        node.value = self.visit(as_call(node.value, purpose) if purpose else node.value)
         if len(node.targets) == 1:
             node.value = _unpacked(node.targets[0], node.value)
         node.targets = [self._target(t) for t in node.targets]

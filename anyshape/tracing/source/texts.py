@@ -1,10 +1,11 @@
 """Write texts and exceptions of `raise`, `assert` and `print` as calls, which see the values that a run alone knows."""
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 from anyshape.tracing.source.jumps import RUNTIME, runtime
-from anyshape.tracing.source.name_flow import read
+from anyshape.tracing.source.name_flow import read, walk
 
 
 def stated(node: ast.expr, is_apart: bool) -> ast.expr:
@@ -29,6 +30,48 @@ def is_runtime(node: ast.Call) -> bool:
 def waiting(node: ast.expr, purpose: str) -> ast.expr:
     """Return an expression whose texts may wait for values of the run, also in displays and sums."""
     return _Waiting(purpose).visit(node)
+
+
+def late_texts(function: ast.FunctionDef) -> dict[int, str]:
+    """Return the purposes of texts in variables that are bound once, and that a `print` or a `raise` alone reads.
+
+    They are by the ids of the expressions. A `try` may catch what is raised, so there is no text for that.
+    """
+    nodes = walk(function)
+    made = {n.targets[0].id: n.value for n in nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)}
+    made = {name: value for name, value in made.items() if as_call(value, "") is not value}
+    if not made:
+        return {}
+    purposes = _uses(nodes)
+    uses = {name: sorted(purposes[name]) for name in made}  # the one that binds it, and a purpose
+    return {id(made[name]): both[1] for name, both in uses.items() if len(both) == 2 and both[1] in ("print", "raise")}
+
+
+def _uses(nodes: Sequence[ast.AST]) -> dict[str, set[str]]:
+    """Return what binds each name, and the purposes that read it."""
+    shown, uses = _shown(nodes), dict[str, set[str]]()
+    for n in nodes:
+        if isinstance(n, ast.Name):
+            is_read = isinstance(n.ctx, ast.Load)
+            uses.setdefault(n.id, set()).add(shown.get(id(n), "") if is_read else f"bound by {id(n)}")
+        elif isinstance(n, ast.arg):
+            uses.setdefault(n.arg, set()).add("")
+    return uses
+
+
+def _shown(nodes: Sequence[ast.AST]) -> dict[int, str]:
+    """Return the purposes of arguments of `print` and `raise`, by their ids."""
+    shown = dict[int, str]()
+    may_raise = not any(isinstance(n, (ast.Try, ast.TryStar)) for n in nodes)
+    for node in nodes:
+        match node:
+            case ast.Call(ast.Name("print"), args):
+                shown |= {id(x): "print" for x in args}
+            case ast.Raise(ast.Call(args=args)) if may_raise:
+                shown |= {id(x): "raise" for x in args}
+            case ast.Assert(msg=ast.Name() as message) if may_raise:
+                shown[id(message)] = "raise"
+    return shown
 
 
 class _Waiting(ast.NodeTransformer):

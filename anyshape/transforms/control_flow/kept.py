@@ -494,8 +494,13 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
     if not others:
         return first
     if _choosing(others[0]) and _is_open(first):
-        return _chosen(first, lambda: and_(others[0](), *others[1:]), lambda: first)
+        return _chosen(first, lambda: and_(others[0](), *others[1:]), lambda: _if_bool(first, False))
     return and_(others[0](), *others[1:]) if first else first
+
+
+def _if_bool(x: Any, known: bool) -> Any:
+    """Return what a value that is a bool is known to be, which both branches may agree on; other values as they are."""
+    return known if isinstance(x, Traced) and x.dtype.kind == "b" else x
 
 
 def or_(first: Any, *others: Callable[[], Any]) -> Any:
@@ -503,7 +508,7 @@ def or_(first: Any, *others: Callable[[], Any]) -> Any:
     if not others:
         return first
     if _choosing(others[0]) and _is_open(first):
-        return _chosen(first, lambda: first, lambda: or_(others[0](), *others[1:]))
+        return _chosen(first, lambda: _if_bool(first, True), lambda: or_(others[0](), *others[1:]))
     return first if first else or_(others[0](), *others[1:])
 
 

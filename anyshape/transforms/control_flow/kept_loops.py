@@ -327,7 +327,12 @@ class KeptLoop:
             0
         ]
         # of a variable that the first iteration binds, or makes an array with axes, perhaps
-        return self.apart(text) if isinstance(error, (NameError, CarryMismatchError)) else self.refused(text)
+        may_go = isinstance(error, (NameError, CarryMismatchError)) or self._is_empty()
+        return self.apart(text) if may_go else self.refused(text)
+
+    def _is_empty(self) -> bool:
+        """Return whether this call has no iteration, as for `x[k % len(x)]` of an empty array."""
+        return isinstance(self.length, SymbolicSize) and not self.session.frames and not self.length > 0
 
     def learn_holder(self, holder: Any) -> bool:
         """Learn that iterations change the members of an object; return whether that is new."""

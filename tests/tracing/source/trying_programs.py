@@ -208,3 +208,25 @@ def loop_over_a_generator(x):
         if s > 20:
             break
     return s
+
+
+@program
+def circle(x):
+    s = 0.0
+    for i in range(len(x)):
+        s = s - x[i] * x[(i + 1) % len(x)]
+    return s
+
+
+@program
+def stack_machine(x):
+    stack = []
+    for v in x:
+        if v > 2.5 and len(stack) >= 2:
+            a, b = stack.pop(), stack.pop()
+            stack.append(a + b)
+        elif v < 1.0 or not stack:
+            stack.append(v)
+        else:
+            stack[-1] = stack[-1] * v
+    return 1.0 * sum(stack)
