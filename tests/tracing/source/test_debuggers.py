@@ -151,7 +151,7 @@ def test_a_debugger_that_the_function_calls_comes_back_to_the_caller(tmp_path):
         "def g(x):\n    x = x + 1\n    breakpoint()\n    y = x * 2\n    return y\n\n\nz = jit(g)(1.0)\nend = z + 1\n"
     )
     hook, before = sys.breakpointhook, sys.gettrace()
-    debugger = _Lines(["n", "n", "n", "p z"])
+    debugger = _Lines([*["n"] * (3 + (sys.version_info >= (3, 13))), "p z"])  # 3.13 stops at the call itself
     sys.breakpointhook = lambda: debugger.set_trace(sys._getframe(1))
     try:
         exec(compile(file.read_text(), str(file), "exec"), {"jit": anyshape.jit, "__name__": "own_breakpoint"})
