@@ -335,7 +335,9 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         purpose = self._late.get(id(node.value), "")
-        node.value = self.visit(as_call(node.value, purpose) if purpose else node.value)
+        if purpose:
+            node.value = ast.copy_location(runtime("settled", as_call(node.value, purpose)), node.value)
+        node.value = self.visit(node.value)
         if len(node.targets) == 1:
             node.value = _unpacked(node.targets[0], node.value)
         node.targets = [self._target(t) for t in node.targets]

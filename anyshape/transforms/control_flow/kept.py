@@ -62,6 +62,7 @@ from anyshape.transforms.control_flow.kept_objects import (
 from anyshape.transforms.control_flow.kept_raises import entered as entered
 from anyshape.transforms.control_flow.kept_raises import failed as failed
 from anyshape.transforms.control_flow.kept_raises import handles as handles
+from anyshape.transforms.control_flow.kept_raises import settled as settled
 from anyshape.transforms.control_flow.kept_raises import stated as stated
 from anyshape.transforms.control_flow.kept_raises import stated_before as stated_before
 from anyshape.transforms.control_flow.kept_raises import text as text

@@ -21,12 +21,13 @@ from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.ops.control import formatted
 from anyshape.ops.creation import full
 from anyshape.support.true_types import has_type
+from anyshape.tracing import pytrees
 from anyshape.tracing.effects import Text, is_late
 from anyshape.tracing.raised import Raise, RaisedBefore, Stated, UndescribableError, may_be_caught
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.read import NotKept, Session
 from anyshape.tracing.trace import active_builder
-from anyshape.transforms.control_flow.kept_objects import MembersFoundError, refuse
+from anyshape.transforms.control_flow.kept_objects import MembersFoundError, is_value, refuse
 
 
 def _tracing_branch() -> Session | None:
@@ -63,6 +64,27 @@ def text_of_format(purpose: str, template: str, *args: Any, **kwargs: Any) -> An
     args, kwargs = _at_sizes((args, kwargs)) if _takes_numbers(purpose) else (args, kwargs)
     waits = _waits(purpose, [((args, kwargs), "r", "")])
     return Text.of_format(template, args, kwargs)[0] if waits else template.format(*args, **kwargs)
+
+
+def settled(x: Any) -> Any:
+    """Return a text that a variable holds: it shows what its values are now, whatever is written to them later."""
+    if type(x) is not Text:
+        return x
+    leaves = [leaf for value in _values_of(x) for leaf in pytrees.flatten(value)[0]]
+    may_change = not all(pytrees.is_array(leaf) or is_value(leaf) for leaf in leaves)
+    new = _at_sizes if may_change else _as_it_is
+    parts = [part if isinstance(part, str) else (new(part[0]), *part[1:]) for part in x.parts]
+    return _joined(parts) if may_change else Text(parts)
+
+
+def _values_of(x: Text) -> list[Any]:
+    return [part[0] for part in x.parts if not isinstance(part, str)]
+
+
+def _as_it_is(x: Any) -> Any:
+    """Return a value with copies of its containers and arrays."""
+    leaves, tree = pytrees.flatten(x)
+    return pytrees.unflatten(tree, [leaf.copy() if getattr(leaf, "ndim", 0) else leaf for leaf in leaves])
 
 
 def _takes_numbers(purpose: str) -> bool:

@@ -59,7 +59,50 @@ def told_and_kept(x):
     return x.sum() * len(label)
 
 
-TRACES = {rows_checked: 1, rows_printed: 1, asserted: 2, too_long: 5, sizes_told: 1, keyed: 4, told_and_kept: 4}
+def array_written_later(x):
+    y = x * 2
+    message = f"y is {y}"
+    y += 1.0
+    print(message)
+    return y.sum()
+
+
+def raised_after_a_write(x):
+    y = x * 2
+    message = "y is %s" % y
+    y += 1
+    if y.sum() > 12:
+        raise ValueError(message)
+    return y.sum()
+
+
+def list_written_later(x):
+    y = [x.sum(), len(x)]
+    message = f"y is {y}"
+    y[0] = 1.0
+    print(message)
+    return x.sum()
+
+
+def written_in_trips(x):
+    s, y = 0.0, x * 1
+    for v in x:
+        message = f"{v} of {y} and {s}"
+        s += v
+        y[0] = s
+        print(message)
+    return s
+
+
+TRACES = {array_written_later: 1, raised_after_a_write: 2, list_written_later: 1, written_in_trips: 2} | {
+    rows_checked: 1,
+    rows_printed: 1,
+    asserted: 2,
+    too_long: 5,
+    sizes_told: 1,
+    keyed: 4,
+    told_and_kept: 4,
+}
 
 
 @pytest.mark.filterwarnings("ignore")
