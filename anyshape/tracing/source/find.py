@@ -65,7 +65,7 @@ def syntax_of(code: types.CodeType, module_globals: Mapping[str, Any] | None, ge
     return known
 
 
-def _unread(code: types.CodeType, generators: bool) -> str:
+def _unread(code: types.CodeType, generators: bool = False) -> str:
     """Return why a function is not looked for; "" if it is."""
     if not code.co_flags & inspect.CO_OPTIMIZED or (code.co_name.startswith("<") and code.co_name != "<lambda>"):
         return "not a function"
