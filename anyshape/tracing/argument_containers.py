@@ -49,7 +49,6 @@ def keeping(function: Callable[..., Any], names: Sequence[str] | None = None) ->
     A changed container that the function returns is logged: its change is in the result, though not at the caller.
     `names` are the names of the positional parameters. Without them, the signature of the function has them.
     """
-    run = as_read(function)
 
     @calls_user_function
     @functools.wraps(function, assigned=("__name__",), updated=())
@@ -57,6 +56,7 @@ def keeping(function: Callable[..., Any], names: Sequence[str] | None = None) ->
         each: list[tuple[Any, Any]] = [((*[None] * i, x), {}) for i, x in enumerate(args)]
         each += [((), {name: x}) for name, x in kwargs.items()]
         before = [_parts(*one) for one in each]
+        run = as_read(function)
         result = run(*args, **kwargs)
         if run is not function:
             skip_library()  # in a debugger that the function called

@@ -3,12 +3,13 @@
 import functools
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
 
-from anyshape import grad, jit, vmap
-from anyshape.errors import SymbolicIterationError
+from anyshape import grad, jit, trace, vmap
+from anyshape.errors import FixedSizeWarning, SizeMismatchError, SymbolicIterationError
 
 
 def unpacked(x):
@@ -59,3 +60,21 @@ def test_iteration_over_a_symbolic_axis(form):
 def test_iteration_over_a_run_time_size_names_scan():
     with pytest.raises(SymbolicIterationError, match=r"anyshape\.scan"):
         jit(lambda x: sum(v for v in x[x > 0.3]))(np.ones(3))
+
+
+def test_names_that_an_array_is_taken_apart_into_say_its_size():
+    """No other size is possible, so nothing is told of it, and a program for any size has a condition."""
+
+    def product(p):
+        first, second = p
+        return first * second
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FixedSizeWarning)
+        assert jit(product)(np.array([2.0, 3.0])) == 6.0
+    with pytest.raises(ValueError, match="too many values"):
+        jit(product)(np.ones(3))
+    program = trace(product)("n")
+    assert program(np.array([2.0, 3.0])) == 6.0
+    with pytest.raises(SizeMismatchError, match=r"p\.shape\[0\]"):
+        program(np.ones(3))

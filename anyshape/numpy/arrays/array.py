@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -540,11 +541,11 @@ class NDArray(Array):
         """Return an iterator over the rows; its first step asks for their number."""
         if not self.meta.rank:
             raise TypeError("iteration over a 0-d array")
-        return self._rows(self.shape[0])
+        return self._rows(self.shape[0], sys._getframe(1))
 
-    def _rows(self, count) -> Iterator[Any]:
+    def _rows(self, count, caller: FrameType) -> Iterator[Any]:
         try:
-            rows = range(python_values.trips(count))
+            rows = range(python_values.unpacked(count, caller, self) or python_values.trips(count))
         except (errors.DataDependentSizeError, errors.InconclusiveDimensionError):
             raise unhidden(errors.SymbolicIterationError(describe(self), user_line())) from None
         yield from (self[i] for i in rows)

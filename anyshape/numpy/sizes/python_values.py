@@ -20,9 +20,11 @@ import numpy as np
 from anyshape.errors import DataDependentSizeError
 from anyshape.graph.ir.builder import active, resume, unhidden, user_line
 from anyshape.graph.ir.op_local import ancestors
+from anyshape.graph.prover.constraints import equal
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.sizes.expr import DimVar, variables
-from anyshape.numpy.operands.promotion import resolve_size
+from anyshape.numpy.operands.promotion import resolve_size, sizes
+from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import size_value
 from anyshape.ops.elementwise import convert
 from anyshape.support.lazy_dataclass import NamedTuple
@@ -54,6 +56,21 @@ def trips(size: Any) -> int:
         if not all(map(_is_made_of_integers, variables(size.expr))):
             raise
         return int(decided(size, int, "int()", error))
+
+
+def unpacked(size: Any, frame: FrameType, rows: Any) -> int:
+    """Return the number of names in `a, b = rows` of a frame, if there may be as many rows; 0 for other code."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    if not isinstance(size, SymbolicSize) or code[at] != _UNPACK or code[at - 2] == dis.EXTENDED_ARG:
+        return 0
+    names = code[at + 1]
+    if size.scope.hints is not None:
+        return names if size == names else 0
+    context_of("unpack", rows).require(equal(sizes(rows)[0], names), f"{names} names for {size} rows")
+    return names
+
+
+_UNPACK = dis.opmap["UNPACK_SEQUENCE"]
 
 
 def _is_made_of_integers(variable: DimVar) -> bool:

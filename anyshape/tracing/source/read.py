@@ -9,6 +9,7 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
+import operator
 import pickle
 import sys
 import threading
@@ -255,15 +256,26 @@ def _wrapped(function: Any) -> Any:
 
 
 def _wrapping(function: Any) -> _Function:
-    """Return a wrapper that cannot be read itself, as of another package, around the function that is read."""
+    """Return a wrapper that cannot be read itself, as of another package, around the function that is read.
+
+    Functions of ours close over functions of users, as those that solvers of `anyshape.scipy` trace.
+    """
     wrapped = _wrapped(function)
-    read = wrapped and _read(wrapped)
-    if read is wrapped:
+    is_ours = str(function.__globals__.get("__name__")).startswith("anyshape.")
+
+    def in_place(x: Any) -> Any:
+        if x is wrapped or (is_ours and type(x) in _CLOSED_OVER and x is not function):
+            return as_read(x)
+        return x
+
+    def changed(cell: types.CellType) -> types.CellType:
+        new = cell if cell == _EMPTY else in_place(cell.cell_contents)
+        return cell if new is cell or new is cell.cell_contents else types.CellType(new)
+
+    cells = tuple(map(changed, function.__closure__ or ()))
+    if (wrapped is None or as_read(wrapped) is wrapped) and all(map(operator.is_, cells, function.__closure__ or ())):
         return function
-    in_place = lambda x: read if x is wrapped else x
-    is_own = lambda cell: cell != _EMPTY and cell.cell_contents is wrapped
-    cells = [types.CellType(read) if is_own(cell) else cell for cell in function.__closure__ or ()]
-    made = types.FunctionType(function.__code__, function.__globals__, function.__name__, None, tuple(cells) or None)
+    made = types.FunctionType(function.__code__, function.__globals__, function.__name__, None, cells or None)
     made.__defaults__ = function.__defaults__ and tuple(map(in_place, function.__defaults__))
     made.__kwdefaults__ = function.__kwdefaults__ and {k: in_place(x) for k, x in function.__kwdefaults__.items()}
     return made
@@ -374,6 +386,7 @@ def _is_worth(value: Any, choosing: bool, seen: set[types.CodeType]) -> bool:
 
 
 _EMPTY = types.CellType()
+_CLOSED_OVER = (types.FunctionType, types.MethodType, functools.partial)
 _MOST_MEMBERS = 100  # of a container whose members are looked at
 _LIBRARIES = {"anyshape", "numpy", "scipy", *sys.stdlib_module_names}
 _PLAIN = (types.ModuleType, types.BuiltinFunctionType, types.FunctionType, np.ndarray, np.generic, int, float, complex,

@@ -21,6 +21,7 @@ from anyshape.ops.elementwise import add
 from anyshape.support.packages import argument_containers
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
+from anyshape.tracing.source.read import as_read
 from anyshape.tracing.captured.code_origin import line_of
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.custom import custom_calls as calls
@@ -252,7 +253,7 @@ class _JVPRule(_CallRule):
         directions = self.arguments.zeros_like(operands, tangents)
         giver = calls.Giver(self.function.shown, "its rule", line_of(jvp))
         with _applied(self):
-            value, slope = giver.pair(jvp(*fixed, primals, directions), "the result, its tangent")
+            value, slope = giver.pair(as_read(jvp)(*fixed, primals, directions), "the result, its tangent")
         ys = giver.leaves(value, self.results.tree, "a result", "the function gives")
         ts = giver.leaves(slope, self.results.tree, "a tangent", "the result has")
         return self._checked(giver, ys, ts, outputs)
@@ -282,7 +283,7 @@ class _JVPRule(_CallRule):
             raise CustomRuleError(self.function.shown, problem, "give one to defjvps for each argument, None for zero")
         directions = self.arguments.zeros_like(operands, tangents)
         moved = self.arguments.any_of(tangents)
-        result = function(*primals)
+        result = as_read(function)(*primals)
         ys = pytrees.flatten(result)[0]
         total: list[Any] = [None] * len(ys)
         giver = calls.Giver(self.function.shown, "its rule", None)
@@ -290,7 +291,7 @@ class _JVPRule(_CallRule):
             if part is None or not is_moved:
                 continue
             giver = calls.Giver(self.function.shown, "a part of its rule", line_of(part))
-            leaves = giver.leaves(part(t, result, *primals), self.results.tree, "a tangent", "the result has")
+            leaves = giver.leaves(as_read(part)(t, result, *primals), self.results.tree, "a tangent", "the result has")
             _, slopes = self._checked(giver, ys, leaves, outputs)
             total = [b if a is None else a if b is None else add(a, b) for a, b in zip(total, slopes, strict=True)]
         slopes = [
@@ -419,7 +420,7 @@ class _Pullback(CustomRule):
         _, _, bwd, *fixed = rule.captures.renewed(residuals[count:])
         giver = calls.Giver(rule.function.shown, "bwd", line_of(bwd))
         with _applied(rule):
-            cotangents = bwd(*fixed, self._filled(residuals[:count]), rule.results.fill(cotangents))
+            cotangents = as_read(bwd)(*fixed, self._filled(residuals[:count]), rule.results.fill(cotangents))
         leaves = self._leaves(giver, cotangents)
         names = pytrees.parameter_names(rule.function.__wrapped__)
         types_of, pulled = iter(metas), []

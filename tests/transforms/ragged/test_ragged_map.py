@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyshape import Ragged, errors, grad, hessian, jit, jvp, ragged_map, vjp, vmap
+from anyshape import Ragged, config, errors, grad, hessian, jit, jvp, ragged_map, vjp, vmap
 
 RNG = np.random.default_rng(0)
 W = RNG.normal(size=4)
@@ -210,3 +210,17 @@ def test_sizes_that_a_run_alone_knows_are_checked():
 def test_results_without_elements():
     empty = ragged_map(lambda x: np.zeros((len(x), len(x), 0)))
     assert [y.shape for y in empty([np.ones(2), np.ones(3)])] == [(2, 2, 0), (3, 3, 0)]
+
+
+def test_compiled_code_reads_the_sizes_of_rows(monkeypatch):
+    """Sizes that are the same in all examples are read of the joined array, before the first trip."""
+    monkeypatch.setattr(config, "optimize", "now")
+    monkeypatch.setenv("ANYSHAPE_CHECK", "0")  # code with checks reads the sizes in each trip
+    net = lambda w, b, x: np.mean(np.maximum(x @ w + b, 0), axis=0) @ b
+    slope = jit(grad(lambda w, b, xs: np.sum(ragged_map(net, in_axes=(None, None, 0))(w, b, xs))))
+    w, b = RNG.normal(size=(4, 5)), np.arange(5.0)
+    for lengths in ((3, 1, 40), (2, 2), (7,)):
+        xs = batch(*lengths)
+        expected = sum(x.T @ ((x @ w + b > 0) * b / len(x)) for x in xs)
+        for _ in range(2):
+            np.testing.assert_allclose(slope(w, b, Ragged.from_list(xs)), expected, atol=1e-12)

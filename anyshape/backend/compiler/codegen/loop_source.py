@@ -154,7 +154,8 @@ class _Loop:
             if is_own and source.variable not in self.varying and isinstance(axis, InputAxis):
                 stacks = self.layout.stacks
                 is_element = stacks.start <= axis.operand < stacks.stop
-                array = self.inputs[axis.operand] if is_element else self.operands[axis.operand]
+                is_part = is_element or stacks.stop <= axis.operand < stacks.stop + self.layout.pieces
+                array = self.inputs[axis.operand] if is_part else self.operands[axis.operand]
                 self.writer.lines.append(f"{local} = {array}.shape[{axis.axis + (is_element and of_trip)}]")
 
     def write_trip_sizes(self, body: Body) -> None:
