@@ -63,7 +63,7 @@ def test_iteration_over_a_run_time_size_names_scan():
 
 
 def test_names_that_an_array_is_taken_apart_into_say_its_size():
-    """No other size is possible, so nothing is told of it, and a program for any size has a condition."""
+    """No other size is possible, so there is no warning, and a program for any size has a condition."""
 
     def product(p):
         first, second = p

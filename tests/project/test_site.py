@@ -20,13 +20,28 @@ SESSIONS = [p.relative_to(DOCS).as_posix() for p in sorted(DOCS.rglob("*.md")) i
 LOADED = re.compile(r"<(?:script|img|link|iframe)[^>]* (?:src|href)=[\"']?https?:[^\"' >]+|@import|url\(['\"]?https?:")
 MODULES = [name.removeprefix("anyshape.") for page in array_functions.PAGES for name in page.modules]
 DEPRECATED = {"random_integers"}  # by NumPy
+GATE = re.compile(r"<!-- in the gate: (.+) -> (.+) -->")
 PICTURE = re.compile(r"<!-- picture: (\S+) -->\n\n!\[[^\]]+\]\((\S+)\)")
 
 
-@pytest.mark.parametrize("page", SESSIONS)
+SHORTER = {page: match for page in SESSIONS if (match := GATE.search((DOCS / page).read_text()))}
+
+
+@pytest.mark.parametrize("page", [pytest.param(p, marks=pytest.mark.slow) if p in SHORTER else p for p in SESSIONS])
 def test_the_session_of_a_page_prints_what_the_page_shows(page):
     text = (DOCS / page).read_text()
     assert sessions.renewed(text, draw=False) == text, "run python docs/regenerate.py"
+
+
+@pytest.mark.parametrize("page", SHORTER)
+def test_a_long_session_runs_with_less_work(page):
+    """Its numbers are compared by the slow tests."""
+    text = (DOCS / page).read_text()
+    head, body = text[: SHORTER[page].end()], text[SHORTER[page].end() :]
+    long, short = SHORTER[page].groups()
+    assert long in body
+    shown = sessions.renewed(head + body.replace(long, short), draw=False)
+    assert shown != text and shown.count("<!-- output -->") == text.count("<!-- output -->")
 
 
 def test_a_session_notices_what_is_not_shown():

@@ -33,7 +33,10 @@ CASES = {
     "least_squares": (lambda: optimize.least_squares(lambda p, w: p * total(w) - 195, np.ones(2), args=(W,)).x, 1),
     "curve_fit": (lambda: optimize.curve_fit(lambda x, a: a * total(x) * x, W, 195 * W)[0], 1),
     "quad": (lambda: integrate.quad(lambda x, w: x * total(w), 0, 1, args=(W,))[0], 97.5),
-    "solve_ivp": (lambda: integrate.solve_ivp(lambda t, y, w: total(w) + 0 * y, (0, 1), [1.0], args=(W,)).y[:, -1], 196),
+    "solve_ivp": (
+        lambda: integrate.solve_ivp(lambda t, y, w: total(w) + 0 * y, (0, 1), [1.0], args=(W,)).y[:, -1],
+        196,
+    ),
     "within a program": (lambda: jit(lambda w: optimize.root_scalar(lambda x: x * total(w) - 195, x0=0.1).root)(W), 1),
     "a rule of the user": (lambda: ruled(W), 2),
 }

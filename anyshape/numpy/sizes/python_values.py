@@ -65,7 +65,7 @@ def unpacked(size: Any, frame: FrameType, rows: Any) -> int:
         return 0
     names = code[at + 1]
     if size.scope.hints is not None:
-        return names if size == names else 0
+        return names if bool(size.__eq__(names)) else 0
     context_of("unpack", rows).require(equal(sizes(rows)[0], names), f"{names} names for {size} rows")
     return names
 

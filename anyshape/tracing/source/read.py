@@ -200,7 +200,7 @@ def as_read(function: Any) -> Any:
 
 def is_rewritten(function: Any) -> bool:
     """Return whether a function, or that of a method, has code that was rewritten."""
-    return id(getattr(function, "__func__", function).__code__) in _MADE
+    return id(getattr(getattr(function, "__func__", function), "__code__", None)) in _MADE
 
 
 _MARK = "__anyshape_as_written__"
@@ -258,23 +258,20 @@ def _wrapped(function: Any) -> Any:
 def _wrapping(function: Any) -> _Function:
     """Return a wrapper that cannot be read itself, as of another package, around the function that is read.
 
-    Functions of ours close over functions of users, as those that solvers of `anyshape.scipy` trace.
+    Solvers of `anyshape.scipy` trace functions that close over functions of users.
     """
     wrapped = _wrapped(function)
-    is_ours = str(function.__globals__.get("__name__")).startswith("anyshape.")
-
-    def in_place(x: Any) -> Any:
-        if x is wrapped or (is_ours and type(x) in _CLOSED_OVER and x is not function):
-            return as_read(x)
-        return x
-
-    def changed(cell: types.CellType) -> types.CellType:
-        new = cell if cell == _EMPTY else in_place(cell.cell_contents)
-        return cell if new is cell or new is cell.cell_contents else types.CellType(new)
-
-    cells = tuple(map(changed, function.__closure__ or ()))
-    if (wrapped is None or as_read(wrapped) is wrapped) and all(map(operator.is_, cells, function.__closure__ or ())):
+    is_ours = str(function.__globals__.get("__name__")).startswith("anyshape.scipy.")
+    kinds = _CLOSED_OVER if is_ours else ()
+    in_place = lambda x: as_read(x) if (x is wrapped or type(x) in kinds) and x is not function else x
+    cells = tuple([_cell_of(cell, in_place) for cell in function.__closure__ or ()])
+    if in_place(wrapped) is wrapped and all(map(operator.is_, cells, function.__closure__ or ())):
         return function
+    return _with_cells(function, cells, in_place)
+
+
+def _with_cells(function: _Function, cells: tuple[types.CellType, ...], in_place: _Function) -> _Function:
+    """Return a function with other cells, and what stands in place of its defaults."""
     made = types.FunctionType(function.__code__, function.__globals__, function.__name__, None, cells or None)
     made.__defaults__ = function.__defaults__ and tuple(map(in_place, function.__defaults__))
     made.__kwdefaults__ = function.__kwdefaults__ and {k: in_place(x) for k, x in function.__kwdefaults__.items()}
@@ -294,6 +291,12 @@ def as_list_maker(function: Any) -> Any:
 
 
 _GENERATOR = "a generator"
+
+
+def _cell_of(cell: types.CellType, in_place: _Function) -> types.CellType:
+    """Return a cell with what stands in place of its content, the same one if that is the content."""
+    new = cell if cell == _EMPTY else in_place(cell.cell_contents)
+    return cell if new is cell or new is cell.cell_contents else types.CellType(new)
 
 
 def _code(function: Any, way: str = "") -> types.CodeType | str:

@@ -21,8 +21,8 @@ from anyshape.ops.elementwise import add
 from anyshape.support.packages import argument_containers
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
-from anyshape.tracing.source.read import as_read
 from anyshape.tracing.captured.code_origin import line_of
+from anyshape.tracing.source.read import as_read
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.custom import custom_calls as calls
 from anyshape.transforms.function_pickle import reduce_function
