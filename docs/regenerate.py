@@ -177,6 +177,9 @@ def main(check):
         if sessions.MARK in old:
             if check:
                 continue  # tests run each session by itself
+            if sessions.missing(old):
+                sys.stdout.write(f"left {page.name}, which needs {', '.join(sessions.missing(old))}\n")
+                continue
             new = sessions.renewed(old, draw=True)
         else:
             new = renewed(old, blocks)

@@ -1,10 +1,12 @@
 """Pages that are one session: their Python blocks run from top to bottom in one namespace, as cells of a notebook do.
 
-A page with `<!-- session -->` is one. Below a block that prints stands what it prints. Below a block that draws stands
-`<!-- picture: NAME -->`, and the figure is written to docs/pictures/NAME.svg.
+A page with `<!-- session -->` is one; `<!-- needs: NAMES -->` lists packages that it imports. Below a block that prints
+stands what it prints. Below a block that draws stands `<!-- picture: NAME -->`, and the figure is written to
+docs/pictures/NAME.svg.
 """
 
 import contextlib
+import importlib.util
 import io
 import linecache
 import re
@@ -26,6 +28,7 @@ mpl.rcParams |= {
 }
 
 MARK = "<!-- session -->"
+NEEDS = re.compile(r"<!-- needs: (.+) -->")
 PICTURES = Path(__file__).resolve().parent / "pictures"
 CELL = re.compile(
     r"^```python\n(?P<code>.*?)^```\n"
@@ -71,6 +74,13 @@ class Session:
         if bool(plt.get_fignums()) != bool(block.picture):
             raise AssertionError(f"a figure needs a picture below its block, and a picture a figure:\n{block.code}")
         return block._replace(output=said.getvalue())
+
+
+def missing(text: str) -> list[str]:
+    """Return the packages that a page needs and that are not installed."""
+    needed = NEEDS.search(text)
+    names = needed[1].split(", ") if needed else []
+    return [name for name in names if importlib.util.find_spec(name) is None]
 
 
 @contextlib.contextmanager
