@@ -85,7 +85,7 @@ def sentences(text: str) -> Iterator[str]:
         lines = paragraph.splitlines()
         if any(re.match(r"\s*(>>>|```|\||#|<)", line) for line in lines):
             continue
-        for item in re.split(r"\n\s*(?:[-*]|\d+\.)\s+", "\n" + paragraph):
+        for item in re.split(r"\n\s*(?:(?:[-*]|\d+\.)\s+|(?=[a-z_]\w*(?:, \w+)*: ))", "\n" + paragraph):
             prose = re.sub(r"`[^`]*`", "x", " ".join(item.split()))
             yield from re.split(r"(?<=[.!?])\s+(?=[A-Z`(\"x])", prose)
 

@@ -204,6 +204,13 @@ def conv_general_dilated(
     "VALID", "SAME", "SAME_LOWER" or a pair of sizes for each axis. All sizes may be symbolic. There is one
     precision: that of the dtype.
 
+    Args:
+        window_strides: step of the window along each axis.
+        lhs_dilation, rhs_dilation: distances of elements of inputs and kernels.
+        dimension_numbers: layouts of both and of the result.
+        feature_group_count, batch_group_count: numbers of groups.
+        preferred_element_type: dtype of the result.
+
     >>> import numpy as np
     >>> import anyshape
     >>> image = np.arange(16.0).reshape(1, 1, 4, 4)
@@ -238,6 +245,12 @@ def _operand(x, dtype):
 def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None) -> Any:
     """Return the convolution of (examples, features, ...) with a window; see `conv_general_dilated`.
 
+    Args:
+        lhs, rhs: arrays of inputs and of kernels.
+        window_strides: step of the window along each axis.
+        padding: "VALID", "SAME", or a pair for each axis.
+        precision, preferred_element_type: taken for compatibility.
+
     >>> import numpy as np
     >>> import anyshape
     >>> signal, window = np.array([1.0, 2.0, 4.0]), np.array([1.0, -1.0])
@@ -263,6 +276,11 @@ def conv_transpose(
     """Return a convolution with `strides - 1` zeros between elements of `lhs`, as JAX does: features come last.
 
     `transpose_kernel` gives the transpose of a convolution with the same window and padding.
+
+    Args:
+        rhs: array of kernels.
+        padding: "VALID", "SAME", or a pair for each axis.
+        rhs_dilation, dimension_numbers, precision, preferred_element_type: as in `conv_general_dilated`.
 
     >>> import numpy as np
     >>> import anyshape
@@ -341,6 +359,13 @@ def reduce_window(
     `computation` is `np.add`, `np.mean`, `np.maximum` or `np.minimum`, and each result is combined once with
     `init_value`. Padding holds no element: the mean is that of the elements inside. The derivative of an extreme goes
     to the first element that attains it, as in JAX.
+
+    Args:
+        operand: array.
+        window_dimensions: size of the window along each axis.
+        window_strides: step of the window along each axis.
+        padding: "VALID", "SAME", or a pair for each axis.
+        base_dilation, window_dilation: distances of elements of the array and of the window.
 
     >>> import numpy as np
     >>> import anyshape

@@ -50,6 +50,9 @@ def pure_callback(callback: Callable[..., Any], result_spec, *args, vectorized: 
     - It has no derivative: pass it `stop_gradient(x)`, or call it in a function with a rule, by `custom_jvp`.
     - `vmap` calls it for each example, or once for all with `vectorized`.
 
+    Args:
+        args, kwargs: arguments of the callback, which gets arrays of NumPy.
+
     >>> import numpy as np
     >>> from anyshape import ShapeDtypeStruct, jit
     >>> unique = lambda x: pure_callback(np.unique, ShapeDtypeStruct(f"<={x.shape[0]}"), x)

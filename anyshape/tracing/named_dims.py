@@ -44,6 +44,10 @@ class Dim(SymDim):
     It works like an entry of `x.shape`: in the shapes of a ShapeDtypeStruct, in arithmetic, and in specifications of a
     SymbolicScope(dims=...). Two Dims of one name are two sizes, and print differently.
 
+    Args:
+        name: name in specifications and messages.
+        min: smallest size.
+
     >>> time = Dim("time", max=512)
     >>> (2*time + 1, time.upper, Dim("time"))
     (2*time + 1, 512, time@2)
@@ -274,6 +278,10 @@ def symbolic_shape(
     `like` is a shape or an array: `_` takes the size of its axis there, and `...` the sizes of all further axes. An
     axis of `like` that is None has any size.
 
+    Args:
+        spec: text such as "n, 3", with a size for each axis.
+        scope: scope of the names, None for a new one.
+
     >>> symbolic_shape("b, 2*n, 3", constraints=["b >= n"])
     (b, 2*n, 3)
     >>> symbolic_shape("b, ..., _", like=(5, 6, 7, 8))
@@ -349,6 +357,9 @@ class SymbolicShape(Sizes):
     """Immutable tuple of ints and symbolic sizes.
 
     Equality compares structure and decides nothing: unequal shapes may have equal sizes in a call.
+
+    Args:
+        sizes: size of each axis.
 
     >>> from anyshape import symbolic_shape
     >>> shape = symbolic_shape("n, 2*n + m, 3")
@@ -613,6 +624,11 @@ class ShapeDtypeStruct:
 
     An integer whose value is a size has the shape () and a `value`: a size, or a text such as "k" or "n - 1". The
     traced function gets it as that size.
+
+    Args:
+        shape: ints and sizes, or a text such as "n, 3".
+        dtype: type of elements.
+        value: size that an integer stands for.
 
     >>> import numpy as np
     >>> from anyshape import trace

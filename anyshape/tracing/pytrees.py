@@ -304,6 +304,9 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
     - A dataclass, an attrs class and a pydantic model need neither: their fields are the children, except fields with
       the metadata `static`.
 
+    Args:
+        cls: class whose instances are trees.
+
     >>> import dataclasses
     >>> import numpy as np
     >>> from anyshape import grad
@@ -665,6 +668,9 @@ def is_python_scalar(x: Any) -> bool:
 def tree_leaves(tree: Any) -> list[Any]:
     """Return the leaves of a tree in order: everything but the containers. None, texts and functions are none.
 
+    Args:
+        tree: any value.
+
     >>> tree_leaves({"w": [1.0, 2.0], "b": (3.0, None), "name": "linear"})
     [1.0, 2.0, 3.0]
     """
@@ -676,6 +682,10 @@ def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     """Return the tree of `function(leaf, *others)`, with the leaves of further trees of the same structure.
 
     Raise ArgumentError for a tree of another structure. The order of keys may differ.
+
+    Args:
+        function: function of one leaf of each tree.
+        tree, rest: trees of one structure.
 
     >>> parameters, gradient = {"w": 1.0, "b": 2.0}, {"b": 10.0, "w": 20.0}
     >>> tree_map(lambda p, g: p - 0.1 * g, parameters, gradient)

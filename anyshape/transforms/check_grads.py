@@ -55,6 +55,14 @@ def check_grads(
     Arguments and results may be trees; leaves that are not inexact stay fixed. Errors up to atol + rtol * |expected|
     are accepted. The default tolerances suit the coarsest dtype.
 
+    Args:
+        f: function to test.
+        args: tuple of its arguments.
+        order: highest order of derivatives.
+        modes: "fwd", "rev", or a sequence of both.
+        atol, rtol: accepted errors, absolute and relative.
+        eps: step of the differences.
+
     >>> import numpy as np
     >>> check_grads(lambda x, w: np.tanh(x @ w), (np.ones((2, 3)), np.eye(3)), order=2)
     >>> from anyshape import stop_gradient

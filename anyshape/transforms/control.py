@@ -32,6 +32,9 @@ from anyshape.transforms.jit import jit_transform
 def stop_gradient(tree: Any) -> Any:
     """Return the same tree of values, which every derivative takes as constants.
 
+    Args:
+        tree: array, number, or tree of these.
+
     >>> import numpy as np
     >>> from anyshape import grad
     >>> print(grad(lambda x: np.sum(x * stop_gradient(x)))(np.array([1.0, 2.0])))
@@ -88,6 +91,13 @@ def check(condition: Any, message: str = "a check failed") -> None:
 
     Under vmap, a check covers all examples.
 
+    Args:
+        condition: bool, or array of bools that must all be true.
+        message: text of the error.
+
+    Raises:
+        CheckError: in a call where it does not hold.
+
     >>> import numpy as np
     >>> from anyshape import jit
     >>> @jit
@@ -114,6 +124,9 @@ def statically_known(condition: Any) -> bool | None:
 
     Nothing is decided, so no guard follows. None may also mean that no proof was found. Raise ArgumentError for
     anything but a boolean or a comparison of sizes.
+
+    Args:
+        condition: comparison of sizes, or bool.
 
     >>> from anyshape import Dim
     >>> n = Dim("n", min=4)
@@ -177,6 +190,10 @@ def checkpoint(
     - With the policy "contractions", expensive results are kept too, such as results of `@` and `einsum`.
     - Checkpoints nest; the inner ones are recomputed a second time.
     - `static_argnums`, `static_argnames` and `dynamic_shapes` are as in `jit`.
+
+    Args:
+        function: function whose values are computed again.
+        policy: what is kept: None for arguments alone, or "contractions".
 
     >>> import numpy as np
     >>> from anyshape import grad

@@ -70,6 +70,18 @@ def value_and_grad(
 
     For a method, the object is argument 0. If it is not a tree of arrays, `argnums=0` means the argument after it.
 
+    Args:
+        function: function of arrays, numbers and trees of these that gives one number.
+        argnums: position of the argument to differentiate, or a sequence of positions.
+        has_aux: whether the function returns (value, aux).
+        static_argnums, static_argnames, dynamic_shapes: as in `jit`; they count all arguments.
+
+    Returns:
+        A function of the same arguments, which returns a pair.
+
+    Raises:
+        ArgumentError: if an argument has no derivative, as integers have none, or the result is not one number.
+
     >>> import numpy as np
     >>> value, gradient = value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     >>> print(value, gradient)
@@ -95,6 +107,19 @@ def grad(
     dynamic_shapes: Any = None,
 ) -> Jitted:
     """Return a function that computes the gradient of a scalar function in `argnums`; see `value_and_grad`.
+
+    Args:
+        function: function of arrays, numbers and trees of these that gives one number.
+        argnums: position of the argument to differentiate, or a sequence of positions.
+        has_aux: whether the function returns (value, aux); the result is (gradient, aux) then.
+        static_argnums, static_argnames, dynamic_shapes: as in `jit`; they count all arguments.
+
+    Returns:
+        A function of the same arguments. The gradient is a tree like the argument; a sequence of argnums gives a
+        tuple.
+
+    Raises:
+        ArgumentError: if an argument has no derivative, as integers have none, or the result is not one number.
 
     >>> import numpy as np
     >>> print(grad(lambda x: np.sum(np.sin(x)))(np.zeros(3)))
@@ -283,6 +308,14 @@ def jvp(
 
     With `has_aux`, the function returns (value, aux), and the result is (value, derivative, aux).
 
+    Args:
+        function: function of arrays and trees.
+        primals: tuple of its arguments.
+        tangents: tuple of directions, each like its argument.
+
+    Raises:
+        ArgumentError: if tangents do not match primals.
+
     >>> import numpy as np
     >>> value, tangent = jvp(np.sin, (np.zeros(2),), (np.array([1.0, 3.0]),))
     >>> print(value, tangent)
@@ -378,6 +411,9 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
 
     With `has_aux`, the function returns (value, aux), and the result is (value, derivative, aux).
 
+    Args:
+        primals: arguments of the function, each a positional argument.
+
     >>> import numpy as np
     >>> value, derivative = linearize(np.sin, np.zeros(2))
     >>> print(derivative(np.array([1.0, 3.0])))
@@ -395,6 +431,12 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
     """Return the value of a function, and a function from its cotangents to a tuple of cotangents of the primals.
 
     With `has_aux`, the function returns (value, aux), and the result is (value, pullback, aux).
+
+    Args:
+        primals: arguments of the function, each a positional argument.
+
+    Raises:
+        ArgumentError: if an argument has no derivative, as integers have none.
 
     >>> import numpy as np
     >>> value, pullback = vjp(lambda x, y: x * y, np.array([2.0]), np.array([3.0]))
@@ -465,6 +507,9 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
     """Return the transpose of a function that is linear in its arguments; `primals` only give shapes and dtypes.
 
     They are arrays, or ShapeDtypeStructs of fixed sizes.
+
+    Args:
+        function: linear function.
 
     >>> import numpy as np
     >>> back = linear_transpose(lambda x: np.array([[1.0, 2.0]]) @ x, np.zeros(2))

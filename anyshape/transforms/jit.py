@@ -71,6 +71,17 @@ def jit(
     - `read_source="auto"` reads the source of the function, and of the user's functions that it calls, so that loops
       stay loops. "off" runs them as they are written. None takes `anyshape.config.read_source`, which is "auto".
 
+    Args:
+        function: function to trace. Its arguments are arrays, numbers, trees of these, and static values.
+        static_argnums, static_argnames: positions or names of static arguments.
+        name: name of the program in messages, instead of that of the function.
+
+    Returns:
+        A function of the same arguments, with `cache_info`, `explain`, `programs` and `trace`.
+
+    Raises:
+        ArgumentError: in a call, if an argument is neither an array nor static, and can be neither.
+
     >>> import numpy as np
     >>> from anyshape import Dim
     >>> f = jit(lambda x, y: np.sum(np.sin(x) * y))
@@ -151,6 +162,9 @@ def explain(function: Callable[..., Any], *, verbose: bool = False) -> Callable[
     or transformed function its own programs are explained; any other function is jitted first. With `verbose` it also
     prints the decisions that were proved, with the reason, and every size that rules and passes rely on.
 
+    Args:
+        function: function that is jitted or transformed.
+
     >>> import numpy as np
     >>> text = explain(lambda x: x * 2 if len(x.shape) > 1 else x.sum())(np.ones(3))
     >>> print(str(text).splitlines()[0])
@@ -179,6 +193,12 @@ def export(function: Callable[..., Any]) -> Callable[..., traced_program.Program
     found that take it. Any other exception on a path, such as a NameError or one of NumPy, is raised by `export`.
     Where Python asks for the value of a size, InconclusiveDimensionError names the line. Raise SizePathsError for more
     than `config.max_paths` decisions. Captured arrays are copied.
+
+    Args:
+        function: function to trace.
+
+    Returns:
+        A function of specifications, which returns the program. `program.save(file)` writes it, `load` reads it.
 
     >>> import io
     >>> import numpy as np
@@ -229,6 +249,9 @@ def load(file: Any) -> traced_program.Program:
     """Return the program that `Program.save` wrote to a path, or to a file that is open for bytes.
 
     The file may come from anyone: loading executes nothing of it, and ProgramFileError names the defect of a bad one.
+
+    Args:
+        file: path, or open binary file.
 
     >>> import io
     >>> import numpy as np

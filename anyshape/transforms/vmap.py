@@ -57,6 +57,12 @@ def vmap(
     - A call whose examples have results of several sizes gives `Ragged`, as `ragged_map` does.
     - `static_argnums`, `static_argnames` and `dynamic_shapes` are as in `jit`. Static arguments are not mapped.
 
+    Args:
+        function: function of one example.
+
+    Raises:
+        ArgumentError: if mapped axes differ in size, or nothing is mapped.
+
     >>> import numpy as np
     >>> rows = vmap(lambda a, b: a @ b, in_axes=(0, None))
     >>> print(rows(np.eye(2), np.array([1.0, 2.0])))
@@ -238,6 +244,18 @@ def jacfwd(
     With `has_aux`, the function returns (value, aux), and the result is (Jacobian, aux). The other options are as in
     `grad`.
 
+    Args:
+        function: function of arrays, numbers, and trees of these.
+        argnums: position of the argument to differentiate, or a sequence of positions.
+        has_aux: whether the function returns (value, aux); the result is (jacobian, aux) then.
+        static_argnums, static_argnames, dynamic_shapes: as in `jit`; they count all arguments.
+
+    Returns:
+        A function of the same arguments. Axes of the result come first, then axes of the argument.
+
+    Raises:
+        ArgumentError: if an argument has no derivative, as integers have none.
+
     >>> import numpy as np
     >>> print(jacfwd(lambda x: x**2)(np.array([1.0, 2.0])))
     [[2. 0.]
@@ -305,6 +323,18 @@ def jacrev(
 
     The options are as in `jacfwd`.
 
+    Args:
+        function: function of arrays, numbers, and trees of these.
+        argnums: position of the argument to differentiate, or a sequence of positions.
+        has_aux: whether the function returns (value, aux); the result is (jacobian, aux) then.
+        static_argnums, static_argnames, dynamic_shapes: as in `jit`; they count all arguments.
+
+    Returns:
+        A function of the same arguments. Axes of the result come first, then axes of the argument.
+
+    Raises:
+        ArgumentError: if an argument has no derivative, as integers have none.
+
     >>> import numpy as np
     >>> print(jacrev(lambda x: x**2)(np.array([1.0, 2.0])))
     [[2. 0.]
@@ -360,6 +390,18 @@ def hessian(
 
     Where a rule of `custom_vjp` leaves out forward mode, it is reverse over reverse.
 
+    Args:
+        function: function of arrays, numbers and trees of these that gives one number.
+        argnums: position of the argument to differentiate, or a sequence of positions.
+        has_aux: whether the function returns (value, aux); the result is (hessian, aux) then.
+        static_argnums, static_argnames, dynamic_shapes: as in `jit`; they count all arguments.
+
+    Returns:
+        A function of the same arguments. For trees, the result is a tree of trees: `h["a"]["b"]`.
+
+    Raises:
+        ArgumentError: as `grad`.
+
     >>> import numpy as np
     >>> print(hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0])))
     [[ 6.  0.]
@@ -379,6 +421,10 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     Where a rule of `custom_vjp` leaves out forward mode, it is reverse over reverse.
 
     For one argument the result has its tree; for several it is a tuple.
+
+    Args:
+        function: function that gives one number.
+        primals: tuple of its arguments.
 
     >>> import numpy as np
     >>> print(hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 1.0]),)))

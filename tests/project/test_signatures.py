@@ -3,12 +3,15 @@
 import importlib
 import inspect
 import pickle
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+
+import anyshape
 
 PACKAGES = (
     "numpy", "numpy.linalg", "numpy.fft", "numpy.random",
@@ -87,3 +90,15 @@ def test_served_functions_are_pickled_by_name(package):
     functions = [f for f in own if inspect.isfunction(f)]
     assert [f.__name__ for f in functions if pickle.loads(pickle.dumps(f)) is not f] == []
     assert len(functions) > 5
+
+
+def test_docstrings_name_every_parameter_and_show_a_call():
+    lacking = []
+    for name in anyshape.__all__:
+        value = getattr(anyshape, name)
+        if not callable(value) or (isinstance(value, type) and issubclass(value, Exception)):
+            continue
+        text = inspect.getdoc(value) or ""
+        unnamed = [p for p in parameters(value) or () if not re.search(rf"`{p}\b|\b{p}(=|\(|: |, )", text)]
+        lacking += [f"{name}: {', '.join(unnamed)}"] * bool(unnamed) + [f"{name}: an example"] * (">>> " not in text)
+    assert lacking == []

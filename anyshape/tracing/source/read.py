@@ -211,6 +211,9 @@ _STEPPED = "run line by line, as a debugger may stop in it"
 def as_written(function: F) -> F:
     """Mark a function that traces run as it is written: its source is not read, and its loops are unrolled.
 
+    Args:
+        function: function to mark, which is returned.
+
     >>> import anyshape
     >>> @anyshape.as_written
     ... def power(x, n):

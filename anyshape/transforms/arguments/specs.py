@@ -61,6 +61,10 @@ def symbolic_args_specs(args, shapes_specs, constraints: Sequence[str] = (), sco
     `shapes_specs` is a prefix of that tree with specifications in one scope. "b, _" and "b, ..." take the other sizes
     from the argument, and None takes its whole shape. The result is for `trace`.
 
+    Args:
+        constraints: comparisons that the sizes satisfy, as texts.
+        scope: scope of the names, None for a new one.
+
     >>> import numpy as np
     >>> args = np.ones((8, 4)), {"w": np.ones((4, 2)), "b": np.ones(2)}
     >>> x, params = symbolic_args_specs(args, ("batch, _", {"w": None, "b": None}))
@@ -178,6 +182,15 @@ def trace(function: Callable[..., Any]) -> Callable[..., traced_program.Program]
     - Where all arguments are texts, each is the specification of an array of float64: `trace(f)("n, d", "d, 3")`.
     - Static arguments of a jitted function are passed as they are and built in; the program does not take them.
 
+    Args:
+        function: function to trace.
+
+    Returns:
+        A function of specifications, which returns the program; the program is called as the function is.
+
+    Raises:
+        ConcretizationError: where Python decides on a value.
+
     >>> import numpy as np
     >>> from anyshape import ShapeDtypeStruct
     >>> program = trace(lambda x, w: np.tanh(x @ w))(ShapeDtypeStruct("n, d"), ShapeDtypeStruct("d, 3"))
@@ -198,6 +211,10 @@ def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the tree of ShapeDtypeStruct of the result without computing it, for arrays or ShapeDtypeStructs.
 
     A shape with run-time sizes is a text with their bounds, "<=n, 3".
+
+    Args:
+        function: function to look at; it is not run.
+        args, kwargs: its arguments, or specifications of them.
 
     >>> import numpy as np
     >>> from anyshape import ShapeDtypeStruct

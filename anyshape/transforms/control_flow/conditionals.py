@@ -47,6 +47,12 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     - Only the branch that is chosen computes, warns or raises. Under `vmap`, each branch runs on its own examples.
     - Outside of a trace the chosen function is called. Both are checked, if they can be traced.
 
+    Args:
+        operands: arguments of both functions.
+
+    Raises:
+        BranchMismatchError: if the branches give different trees, ranks or dtypes.
+
     >>> import numpy as np
     >>> from anyshape import cond, grad, jit
     >>> root = jit(lambda x: cond(x > 0, np.sqrt, lambda x: 0 * x, x))
@@ -62,6 +68,10 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     """Return `branches[index](*operands)`: a run decides which branch, as `jax.lax.switch`.
 
     The index is one integer, clamped to the branches that there are. `cond` says what branches may be.
+
+    Args:
+        index: number of the branch that runs; it is cut to the numbers that there are.
+        operands: arguments of all branches.
 
     >>> from anyshape import jit, switch
     >>> f = jit(lambda i, x: switch(i, [lambda x: -x, lambda x: x * x], x))

@@ -55,6 +55,9 @@ def scan(f: Function, init, xs=None, length=None, reverse: bool = False, unroll:
     - `checkpoint` says what reverse mode saves. None: what each trip needs. "carry": the carry of each trip, which is
       computed again. A positive int: so many carries, from which the trips between them are computed again.
 
+    Raises:
+        CarryMismatchError: if a trip changes the tree, a rank or a dtype of the carry.
+
     >>> import numpy as np
     >>> from anyshape import grad, jit, scan
     >>> decay = jit(lambda a, xs: scan(lambda c, x: (a * c + x, c), 0.0, xs))
@@ -89,6 +92,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, chec
     Bounds are ints, sizes, or integer scalars of the program. i promotes as a Python int, as that of `range` does.
     `scan` says what a carry and `checkpoint` may be. Under `vmap`, bounds may differ between examples: each makes its
     own trips, as in `while_loop`.
+
+    Args:
+        lower, upper: first number, and the one after the last. There are no trips if they cross.
+        init_val: carry before the first trip.
 
     >>> from anyshape import fori_loop, jit
     >>> power = jit(lambda x, n: fori_loop(0, n, lambda i, y: y * x, 1.0))
@@ -154,6 +161,9 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, *, checkpo
 
     - `cond_fun` gives one bool. A number counts as `!= 0`, and a comparison of sizes is one too.
     - `scan` says what a carry and `checkpoint` may be. No `checkpoint` needs a bound on the trips.
+
+    Args:
+        init_val: carry before the first trip.
 
     >>> from anyshape import grad, jit, while_loop
     >>> halved = jit(lambda x: while_loop(lambda y: y > 1, lambda y: y / 2, x))

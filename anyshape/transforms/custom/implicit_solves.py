@@ -128,6 +128,9 @@ def custom_root(f: Function, initial_guess, solve: Function, tangent_solve: Func
     - `tangent_solve(g, y)` solves `g(x) = y` for a linear function g. It must be linear in y.
     - With `has_aux`, `solve` returns (root, aux), and so does this. Derivatives of aux are zero.
 
+    Args:
+        initial_guess: tree like the root, where the search starts.
+
     >>> import numpy as np
     >>> from anyshape import grad
     >>> def newton(f, x):
