@@ -29,7 +29,7 @@ _HOMES = {
         "transforms.arguments.dynamic_shapes": "AUTO DYNAMIC STATIC",
         "transforms.arguments.specs": "eval_shape symbolic_args_specs trace",
         "tracing.source.read": "as_written",
-        "transforms.check_grads": "check_grads", "transforms.control_flow.associative_scan": "associative_scan",
+        "transforms.check_grads": "check_grads check_sizes", "transforms.control_flow.associative_scan": "associative_scan",
         "transforms.control": "check checkpoint ravel_pytree statically_known stop_gradient",
         "transforms.control_flow.conditionals": "cond switch", "transforms.jit": "explain export jit load profile",
         "transforms.control_flow.loops": "fori_loop map scan while_loop",

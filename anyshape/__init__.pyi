@@ -46,6 +46,7 @@ __all__ = [
     "associative_scan",
     "check",
     "check_grads",
+    "check_sizes",
     "checkpoint",
     "cond",
     "config",
@@ -460,6 +461,14 @@ def check_grads(
     rtol: float | None = None,
     eps: float | None = None,
 ) -> None: ...
+def check_sizes(
+    f: Callable[..., Any],
+    specs: Sequence[Any],
+    sizes: Sequence[int] = (0, 1, 2, 5),
+    order: int = 1,
+    domain: tuple[float, float] = (-1.0, 1.0),
+    seed: int = 0,
+) -> int: ...
 def check(condition: Any, message: str = "a check failed") -> None: ...
 def statically_known(condition: Any) -> bool | None: ...
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -12,8 +14,11 @@ import optree
 
 from anyshape.errors import ArgumentError, GradientCheckError
 from anyshape.graph.ir.tracebacks import short_traceback
+from anyshape.graph.prover.spec_parser import parse_shape
+from anyshape.graph.sizes.expr import variable
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.pytrees import (
     NAMESPACE,
     as_leaf,
@@ -82,6 +87,90 @@ def check_grads(
     if count == 1:
         problem = "is NaN everywhere, so nothing can be compared"
         raise ArgumentError("check_grads", f"the result of {function_name(f)}", problem, "choose other arguments")
+
+
+@short_traceback
+def check_sizes(
+    f: Callable[..., Any],
+    specs: Sequence[Any],
+    sizes: Sequence[int] = (0, 1, 2, 5),
+    order: int = 1,
+    domain: tuple[float, float] = (-1.0, 1.0),
+    seed: int = 0,
+) -> int:
+    """Compare `f` traced once with plain NumPy at every combination of sizes, and its derivatives with differences.
+
+    Sizes that NumPy refuses must be refused by the program too.
+
+    Args:
+        f: function of arrays, to be tested.
+        specs: a specification for each argument, as `trace` takes it: "n, 3", or a `ShapeDtypeStruct`.
+        sizes: values of each unknown size.
+        order: highest order of derivatives.
+        domain: interval of the random floats that `f` is called with.
+        seed: seed of these numbers.
+
+    Returns:
+        The number of traces: 1 if Python decides on no size.
+
+    Raises:
+        GradientCheckError: if a value or derivative differs, with a note of the sizes.
+        ArgumentError: if NumPy refuses what the program accepts, or every combination.
+
+    >>> import numpy as np
+    >>> check_sizes(lambda x, w: np.tanh(x @ w).sum(axis=1), ["n, d", "d, 2"])
+    1
+    >>> check_sizes(lambda x: x if x.shape[0] > 1 else 2 * x, ["n"])
+    2
+    """
+    structs = [ShapeDtypeStruct(spec) if isinstance(spec, str) else spec for spec in specs]
+    texts = [str(s.shape).strip("()").rstrip(",") if not isinstance(s.shape, str) else s.shape for s in structs]
+    names: dict[str, Any] = {}
+    for text in texts:
+        parse_shape(text, lambda name: names.setdefault(name, variable(name)))
+    checker, rng, refusals = Checker(f, order, "rev"), np.random.default_rng(seed), []
+    cases = [dict(zip(names, case, strict=True)) for case in itertools.product(sizes, repeat=len(names))]
+    for case in cases:
+        shapes = [tuple([int(n) for n in parse_shape(text, case.__getitem__).sizes]) for text in texts]
+        if min([0, *itertools.chain(*shapes)]) < 0:
+            continue
+        args = tuple([_drawn(rng, shape, s.dtype, domain) for shape, s in zip(shapes, structs, strict=True)])
+        refusals += _checked_at(checker, f, args, ", ".join([f"{name}={n}" for name, n in case.items()]) or "fixed")
+    if len(refusals) == len(cases):
+        raise ArgumentError("check_sizes", "specs", f"are refused by NumPy: {refusals[0]}", "give shapes that f takes")
+    return max([program.cache_info().traces for program in checker.programs()])
+
+
+def _checked_at(checker: Checker, f: Callable[..., Any], args: tuple[Any, ...], at: str) -> list[str]:
+    """Compare at these arguments; return why NumPy refuses them, if it does."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            f(*args)
+        except (ValueError, IndexError, ZeroDivisionError) as refused:
+            try:
+                checker.top.value(*args)
+            except Exception:
+                return [str(refused)]
+            problem = f"runs at {at}, where NumPy raises {type(refused).__name__}: {refused}"
+            raise ArgumentError("check_sizes", "the program", problem, "report it, with the function") from refused
+        try:
+            failures = [m.failure() for m in checker.measure(args) if not m.ok]
+        except Exception as error:
+            error.add_note(f"at the sizes {at}")
+            raise
+    if failures:
+        failures[0].add_note(f"at the sizes {at}")
+        raise failures[0]
+    return []
+
+
+def _drawn(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float, float]) -> Any:
+    """Return random numbers: floats of the interval, small integers, or booleans."""
+    if dtype.kind in "biu":
+        return rng.integers(0, 2 if dtype.kind == "b" else 4, shape).astype(dtype)
+    imaginary = 1j * rng.uniform(*domain, shape) if dtype.kind == "c" else 0
+    return np.asarray(rng.uniform(*domain, shape) + imaginary).astype(dtype)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import optree
 import pytest
 
 import anyshape
-from anyshape import check_grads, stop_gradient
+from anyshape import ShapeDtypeStruct, check_grads, check_sizes, stop_gradient
 from anyshape.errors import ArgumentError, GradientCheckError, ShapeError
 from anyshape.transforms.check_grads import Checker
 
@@ -194,3 +194,22 @@ def test_functions_that_write_by_at_see_traced_arrays():
     check_grads(lambda x: (x.at[0].set(2.0) ** 2).sum(), (np.ones(3),), order=2)
     with pytest.raises(AttributeError, match="no attribute 'other'"):
         check_grads(lambda x: x.other, (np.ones(3),))
+
+
+def test_check_sizes_runs_one_trace_at_all_sizes():
+    assert check_sizes(lambda x, w: np.tanh(x @ w).sum(axis=1), ["n, d", "d, 2"]) == 1
+    assert check_sizes(lambda x, k: x[k], ["n + 4", ShapeDtypeStruct("m", int)]) == 1
+    assert check_sizes(np.max, ["n, m"]) == 1  # NumPy refuses no rows, and so does the program
+    assert check_sizes(lambda x: x if x.shape[0] > 1 else 2 * x, ["n"]) == 2
+
+
+def test_check_sizes_names_the_sizes_where_something_differs():
+    wrong = anyshape.custom_jvp(np.square)
+    wrong.defjvps(lambda t, y, x: t * x)
+    with pytest.raises(GradientCheckError) as caught:
+        check_sizes(wrong, ["n"])
+    assert "at the sizes n=1" in caught.value.__notes__
+    with pytest.raises(ArgumentError, match="refused by NumPy: cannot reshape"):
+        check_sizes(lambda x: x.reshape(3, 3), ["n"])
+    with pytest.raises(TypeError):
+        check_sizes(lambda x, y: x, ["n"])
