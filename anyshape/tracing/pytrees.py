@@ -296,16 +296,13 @@ Unflatten: TypeAlias = Callable[[Any, Iterable[Any]], Any]
 
 @short_traceback
 def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: Unflatten | None = None) -> type:
-    """Register a class as a pytree for arguments, results and gradients, and return it, as a decorator does.
+    """Register a class `cls` as a pytree for arguments, results and gradients, and return it, as a decorator does.
 
     - `flatten` returns the children of an instance and its other data, which must hash and compare with `==`. They are
       compared as static arguments are: 1 is not 1.0.
     - `unflatten` makes an instance from the other data and the children.
     - A dataclass, an attrs class and a pydantic model need neither: their fields are the children, except fields with
       the metadata `static`.
-
-    Args:
-        cls: class whose instances are trees.
 
     >>> import dataclasses
     >>> import numpy as np
@@ -666,10 +663,7 @@ def is_python_scalar(x: Any) -> bool:
 
 @short_traceback
 def tree_leaves(tree: Any) -> list[Any]:
-    """Return the leaves of a tree in order: everything but the containers. None, texts and functions are none.
-
-    Args:
-        tree: any value.
+    """Return the leaves of a `tree` in order: everything but the containers. None, texts and functions are none.
 
     >>> tree_leaves({"w": [1.0, 2.0], "b": (3.0, None), "name": "linear"})
     [1.0, 2.0, 3.0]
@@ -679,13 +673,9 @@ def tree_leaves(tree: Any) -> list[Any]:
 
 @short_traceback
 def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
-    """Return the tree of `function(leaf, *others)`, with the leaves of further trees of the same structure.
+    """Return `tree` with `function(leaf, *others)` as leaves; `rest` are further trees of the same structure.
 
     Raise ArgumentError for a tree of another structure. The order of keys may differ.
-
-    Args:
-        function: function of one leaf of each tree.
-        tree, rest: trees of one structure.
 
     >>> parameters, gradient = {"w": 1.0, "b": 2.0}, {"b": 10.0, "w": 20.0}
     >>> tree_map(lambda p, g: p - 0.1 * g, parameters, gradient)

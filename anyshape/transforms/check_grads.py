@@ -15,7 +15,7 @@ import optree
 from anyshape.errors import ArgumentError, GradientCheckError
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.spec_parser import parse_shape
-from anyshape.graph.sizes.expr import variable
+from anyshape.graph.sizes.expr import Size, variable
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
 from anyshape.tracing.named_dims import ShapeDtypeStruct
@@ -124,25 +124,32 @@ def check_sizes(
     2
     """
     structs = [ShapeDtypeStruct(spec) if isinstance(spec, str) else spec for spec in specs]
-    texts = [str(s.shape).strip("()").rstrip(",") if not isinstance(s.shape, str) else s.shape for s in structs]
-    names: dict[str, Any] = {}
-    for text in texts:
-        parse_shape(text, lambda name: names.setdefault(name, variable(name)))
-    checker, rng, refusals = Checker(f, order, "rev"), np.random.default_rng(seed), []
-    cases = [dict(zip(names, case, strict=True)) for case in itertools.product(sizes, repeat=len(names))]
-    for case in cases:
-        shapes = [tuple([int(n) for n in parse_shape(text, case.__getitem__).sizes]) for text in texts]
-        if min([0, *itertools.chain(*shapes)]) < 0:
-            continue
+    checker, rng = Checker(f, order, "rev"), np.random.default_rng(seed)
+    refusals: list[str | None] = []
+    for at, shapes in _shapes_at(structs, sizes):
         args = tuple([_drawn(rng, shape, s.dtype, domain) for shape, s in zip(shapes, structs, strict=True)])
-        refusals += _checked_at(checker, f, args, ", ".join([f"{name}={n}" for name, n in case.items()]) or "fixed")
-    if len(refusals) == len(cases):
-        raise ArgumentError("check_sizes", "specs", f"are refused by NumPy: {refusals[0]}", "give shapes that f takes")
+        refusals.append(_refused_at(checker, f, args, at))
+    if all(refusals):
+        problem = f"are refused by NumPy: {[*refusals, None][0]}"
+        raise ArgumentError("check_sizes", "specs", problem, "give shapes that f takes")
     return max([program.cache_info().traces for program in checker.programs()])
 
 
-def _checked_at(checker: Checker, f: Callable[..., Any], args: tuple[Any, ...], at: str) -> list[str]:
-    """Compare at these arguments; return why NumPy refuses them, if it does."""
+def _shapes_at(specs: Sequence[ShapeDtypeStruct], sizes: Sequence[int]) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
+    """Yield all assignments of sizes to the names in specifications, as a text, and the shapes that they give."""
+    texts = [s.shape if isinstance(s.shape, str) else ", ".join(map(str, s.shape)) for s in specs]
+    names: dict[str, Size] = {}
+    for text in texts:
+        parse_shape(text, lambda name: names.setdefault(name, variable(name)))
+    for case in itertools.product(sizes, repeat=len(names)):
+        by_name = dict(zip(names, case, strict=True))
+        shapes = [tuple([int(str(n)) for n in parse_shape(text, by_name.__getitem__).sizes]) for text in texts]
+        if min([0, *itertools.chain(*shapes)]) == 0:
+            yield ", ".join([f"{name}={n}" for name, n in by_name.items()]) or "fixed", shapes
+
+
+def _refused_at(checker: Checker, f: Callable[..., Any], args: tuple[Any, ...], at: str) -> str | None:
+    """Compare at these arguments; return why NumPy refuses them, None if it does not."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
@@ -151,7 +158,7 @@ def _checked_at(checker: Checker, f: Callable[..., Any], args: tuple[Any, ...], 
             try:
                 checker.top.value(*args)
             except Exception:
-                return [str(refused)]
+                return str(refused)
             problem = f"runs at {at}, where NumPy raises {type(refused).__name__}: {refused}"
             raise ArgumentError("check_sizes", "the program", problem, "report it, with the function") from refused
         try:
@@ -162,7 +169,7 @@ def _checked_at(checker: Checker, f: Callable[..., Any], args: tuple[Any, ...], 
     if failures:
         failures[0].add_note(f"at the sizes {at}")
         raise failures[0]
-    return []
+    return None
 
 
 def _drawn(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float, float]) -> Any:
