@@ -10,13 +10,14 @@ with collection_paused():
     from anyshape import tracing as tracing
     from anyshape.backend.runtime.config import config as config
     from anyshape.errors import AnyshapeError as AnyshapeError
-    from anyshape.ops.subgraph_call import code_that_is_read, paths_of_sizes
+    from anyshape.ops.subgraph_call import calls_with_lists, code_that_is_read, paths_of_sizes
     from anyshape.support.packages import load as _load
     from anyshape.support.packages import size_paths as _size_paths
     from anyshape.support.version import __version__ as __version__
 
 paths_of_sizes.provide_by(lambda: _size_paths)
 code_that_is_read.provide_by(lambda: _load("anyshape.transforms.control_flow.kept"))
+calls_with_lists.provide_by(lambda: _load("anyshape.transforms.ragged.lists"))
 
 # Names by the module that defines them, which loads at their first use. Settings are there at once, because they take
 # the state of the process at the import. So is `tracing`, which tells tables where rows come from.
@@ -62,4 +63,4 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-del Any, code_that_is_read, collection_paused, paths_of_sizes  # no public names
+del Any, calls_with_lists, code_that_is_read, collection_paused, paths_of_sizes  # no public names

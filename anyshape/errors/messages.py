@@ -64,6 +64,12 @@ class AnyshapeError(Exception):
             first, *rest = str(self).split("\n")
             self.args = ("\n".join([first + in_trips(trips), *rest]),)
 
+    def locate_in_example(self, example: int, shapes: str) -> None:
+        """Let the message name an example and its shapes in place of the trip of the loop over all examples."""
+        first, *rest = str(self).split("\n")
+        first = first.removesuffix(in_trips(self.trips)) + in_trips(self.trips[:-1])
+        self.args = ("\n".join([f"{first} in example {example}, where {shapes}", *rest]),)
+
 
 def _from_a_text_too(cls: type[AnyshapeError], construct: Callable[..., None]) -> Callable[..., None]:
     """Return a constructor that takes a message instead of the data, where the data are more than one text."""

@@ -345,15 +345,22 @@ def _are_flags(node: Node, param) -> bool:
 
 
 def _scan_flops(applied: Applied) -> Size:
-    """Return the operations of all trips; raise where carries change size, so that trips differ."""
-    params = applied.params
-    layout = Layout(*params["layout"])
-    if varying_variables(params["body"][0], layout):
+    """Return the operations of all trips; raise where carries change size, so that trips differ.
+
+    Each trip makes those that no rows take. The others grow with the rows of its piece, so together trips make at most
+    as many of them as one trip on all rows.
+    """
+    body, layout = applied.params["body"][0], Layout(*applied.params["layout"])
+    if varying_variables(body, Layout(layout.carries)):
         raise UnknownSizeError
+    pieces = slice(layout.stacks.stop, layout.own)
     length = applied.inputs[layout.stacks.start][0]
-    inputs = [*applied.inputs[: len(params["body"][0].inputs)]]
+    inputs = [*applied.inputs[: len(body.inputs)]]
     inputs[layout.stacks] = [shape[1:] for shape in inputs[layout.stacks]]
-    return expr.mul(length, graph_flops(params["body"][0], inputs))
+    empty = [*inputs]
+    empty[pieces] = [(0, *shape[1:]) for shape in inputs[pieces]]
+    each = graph_flops(body, empty)
+    return expr.add(expr.mul(length, each), expr.sub(graph_flops(body, inputs), each))
 
 
 def _while_flops(applied: Applied) -> Size:

@@ -52,6 +52,7 @@ maps_over_rows: Provided = Provided()  # `map_rows` and `row_dtypes`
 RUNTIME = "__anyshape__"  # stands for `code_that_is_read()` in code that is read
 code_that_is_read: Provided = Provided()  # what it calls
 paths_of_sizes: Provided = Provided()  # `following_sizes`
+calls_with_lists: Provided = Provided()  # `recognised` and `ragged_map`
 Results = Sequence[Sequence[Traced]]
 
 

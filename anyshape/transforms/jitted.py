@@ -30,7 +30,7 @@ from anyshape.graph.ir.op_local import may_refuse
 from anyshape.graph.ir.tracebacks import short_traceback, shorten_traceback
 from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explanation import CacheInfo, Explanation
-from anyshape.ops.subgraph_call import code_that_is_read
+from anyshape.ops.subgraph_call import calls_with_lists, code_that_is_read
 from anyshape.program.pytree_codegen import NO_MATCH
 from anyshape.support.fork_lock import Lock, restores_thread
 from anyshape.support.lazy_dataclass import replace
@@ -109,6 +109,7 @@ class Jitted:
         self._tables_stay = False  # whether the function needs tables as they are, not as arrays
         self.loops: Loops | None = None  # that its traces met
         self.on_ragged: Callable[..., Any] | None = None  # serves calls whose examples have results of several sizes
+        self.lists: Any = None  # serves calls with lists of arrays that the function reads as examples
         self._plain: Jitted | None = None  # the function, for one whose pickles carry its programs
 
     # -- calls
@@ -123,8 +124,9 @@ class Jitted:
             member = self._shared
             if member is not None:
                 return self._call_shared(member, args, kwargs)
-            result = self._cache.first_path(self, args, kwargs)
-            return result if result is not NO_MATCH else self._call_other(args, kwargs)
+            if self.lists is not None:
+                return self.lists.call(args, kwargs, self._call_own)
+            return self._call_own(args, kwargs)
         except rebound.NamesRebound as signal:
             self._rebind(signal)
         except DepartedError as departure:
@@ -137,6 +139,11 @@ class Jitted:
             shorten_traceback(error)
             raise
         return self(*args, **kwargs)
+
+    def _call_own(self, args: tuple[Any, ...], kwargs: dict[str, Any]):
+        """Serve a call by its own programs."""
+        result = self._cache.first_path(self, args, kwargs)
+        return result if result is not NO_MATCH else self._call_other(args, kwargs)
 
     def _call_rebinding(self, rebinding: rebound.Rebinding, args: tuple[Any, ...], kwargs: dict[str, Any]):
         """Call the function with the names that it rebinds as arguments, and write what it gives them."""
@@ -171,6 +178,9 @@ class Jitted:
         if is_new and self._shared is None and self.use_programs is not None:
             self.use_programs(self)
         return self._shared is not None
+
+    def _joins_others(self) -> bool:
+        return bool(self._joins) and self.may_join() and self._join()
 
     def _find_programs(self) -> bool:
         """Use programs that the function holds; return whether there are such."""
@@ -279,7 +289,7 @@ class Jitted:
         shared = self._with_objects(args, kwargs, lambda jitted, others, named: jitted(*others, **named))
         if shared is not None:
             return shared[0]
-        if self._joins and self.may_join() and self._join():
+        if self._joins_others() or self._finds_lists(args, kwargs):
             return self(*args, **kwargs)
         call, entry, traced = self._served(args, kwargs)
         if not traced:
@@ -294,6 +304,13 @@ class Jitted:
             if traced:
                 raise
             return self.unless_caught(call, error)
+
+    def _finds_lists(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Return whether lists of this call, for the first time, are such that the function reads as examples alone."""
+        if self.lists is not None or list not in map(type, (*args, *kwargs.values())):
+            return False
+        self.lists = calls_with_lists().recognised(self, args, kwargs)
+        return self.lists is not None
 
     def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any], tables_stay: bool = False) -> Call:
         """Return the leaves of the arguments as arrays, with their key."""
@@ -498,8 +515,7 @@ class Jitted:
         return self._prepared_alone(args, kwargs, on_path)
 
     def _prepared_alone(self, args, kwargs, on_path: bool = False) -> tuple[Call, CacheEntry, bool]:
-        if self._joins and self.may_join():
-            self._join()
+        self._joins_others()
         member = self._shared
         if member is not None:
             try:
@@ -507,6 +523,9 @@ class Jitted:
                 return shared._prepared(args, others, on_path)
             except DepartedError as departure:
                 self._leave(departure)
+        is_listed = self.lists is not None or self._finds_lists(args, kwargs)
+        if is_listed and (batches := self.lists.converted(args, kwargs)) is not None:
+            return self.lists.inner._prepared_alone(*batches, on_path)
         try:
             return self._served(args, kwargs if self.rebinding is None else self.rebinding.arguments(kwargs), on_path)
         except rebound.NamesRebound as signal:
@@ -536,6 +555,7 @@ class Jitted:
         timed.rebinding, timed.may_rebind, timed.positional_from = self.rebinding, self.may_rebind, self.positional_from
         timed._cache.state, timed._cache.state_holds = self._cache.state, self._cache.state_holds
         timed._cache.add(entry.timed(timers))
+        timed.lists = None if self.lists is None else self.lists.of(timed)
         return timed
 
     @property

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 import anyshape.numpy
 from anyshape import errors
@@ -503,6 +504,8 @@ class Array(MemoryAttributes, Traced):
 
     @short_traceback
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if any(has_type(x, NDArrayOperatorsMixin) for x in inputs):
+            return NotImplemented  # its class has the answer
         if method == "at":
             return writes.ufunc_at(ufunc, *inputs)
         outs = options.pop("out", ())

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from anyshape.errors import ArgumentError, ConcretizationError, MutationError, UnsupportedFunctionError
 from anyshape.errors.messages import STORE_ELEMENT
@@ -66,8 +67,8 @@ def _as_int(x):
 
 def _without_numbers(name: str, x, other):
     """Return the result of an operator for an operand without numbers, None for others."""
-    if getattr(other, "__array_ufunc__", True) is None:
-        return NotImplemented  # a class that takes arrays itself, such as a polynomial
+    if getattr(other, "__array_ufunc__", True) is None or has_type(other, NDArrayOperatorsMixin):
+        return NotImplemented  # a class that takes arrays itself, such as a polynomial or a Ragged
     if has_type(other, _NO_OPERANDS) or (name in _COMPARISONS and is_foreign(other)):
         _refuse_operand(name, other)
         return NotImplemented if x.weak else compared(name, x, other)

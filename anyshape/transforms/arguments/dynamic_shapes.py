@@ -129,8 +129,8 @@ class DynamicShapes:
 
 def _declared_parts(spec, entries: Sequence[Any]) -> dict[Any, Any] | None:
     """Return the declaration of each part of a container, None if the declaration is of another structure."""
-    if spec is None or isinstance(spec, Axis):
-        return dict.fromkeys(entries, spec)
+    if spec is None or isinstance(spec, (Axis, type)):  # a class of batches: examples have any sizes
+        return dict.fromkeys(entries, None if isinstance(spec, type) else spec)
     if pytrees.is_fields(type(spec)):
         return {name: getattr(spec, name) for name in entries if hasattr(spec, name)}
     if isinstance(spec, Mapping):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import functools
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,15 @@ def is_open(x: Any) -> bool:
 
 
 class Items:
-    """Items at positions from `first` to `first + length - 1`, and the Python iteration that they stand for."""
+    """Items at positions from `first` to `first + length - 1`, and the Python iteration that they stand for.
 
-    def __init__(self, length: Any, item: Callable[[Any], Any], plain: Callable[[], Iterator[Any]]) -> None:
-        self.length, self.item, self._plain = length, item, plain
+    `batches` are those whose examples differ in size, which a loop reads one by one.
+    """
+
+    def __init__(
+        self, length: Any, item: Callable[[Any], Any], plain: Callable[[], Iterator[Any]], batches: Sequence[Any] = ()
+    ) -> None:
+        self.length, self.item, self._plain, self.batches = length, item, plain, tuple(batches)
 
     def __iter__(self) -> Iterator[Any]:
         return self._plain()
@@ -43,6 +48,28 @@ class Items:
 
     def __getitem__(self, k: Any) -> Any:
         return self.item(k)
+
+
+class Examples(Items):
+    """Examples of a batch whose sizes differ. In a trip of a loop that reads its rows, the example is there."""
+
+    def __init__(self, batch: Any, length: Any) -> None:
+        self.batch = batch
+        self._here: tuple[Any, Any] = (None, None)  # position of a trip, and its example
+        super().__init__(length, self._of, lambda: iter(batch), (self,))
+
+    def _of(self, k: Any) -> Any:
+        position, example = self._here
+        return example if k is position else self.batch.at(k)
+
+    def enter(self, k: Any, example: Any) -> None:
+        """Let the item at position k be an example that the trip reads."""
+        self._here = (k, example)
+
+
+def is_batch(x: Any) -> bool:
+    """Return whether x is a batch of examples."""
+    return has_type(getattr(x, "items", None), Examples)
 
 
 def items_of(x: Any) -> Items | None:
@@ -64,7 +91,7 @@ def items_of(x: Any) -> Items | None:
 
 def _may_be_open(x: Any) -> bool:
     """Return whether a run alone may know how many items there are: of an array, or of a list that a loop made."""
-    return isinstance(x, (Items, Traced)) or (isinstance(x, list) and type(x) is not list)
+    return isinstance(x, (Items, Traced)) or has_type(getattr(x, "items", None), Items)
 
 
 def range_(*ends: Any) -> Any:
@@ -108,7 +135,7 @@ def enumerate_(x: Any, start: Any = 0) -> Any:
     """Return `enumerate(x, start)`; of open items, the items of one."""
     items = items_of(x) if _may_be_open(x) else None
     plain = lambda: builtins.enumerate(x if items is None else items, start)
-    return plain() if items is None else Items(items.length, lambda k: (k + start, items.item(k)), plain)
+    return plain() if items is None else Items(items.length, lambda k: (k + start, items.item(k)), plain, items.batches)
 
 
 def reversed_(x: Any) -> Any:
@@ -129,11 +156,18 @@ def zip_(*xs: Any, strict: bool = False) -> Any:
     each = [items_of(x) for x in xs]
     if any(items is None for items in each):
         return plain()
-    lengths = [items.length for items in each if items is not None]
-    length = functools.reduce(_shorter, lengths)
-    return Items(
-        length, lambda k: tuple([items.item(k) for items in each if items is not None]), lambda: builtins.zip(*each)
-    )
+    return _together([items for items in each if items is not None])
+
+
+def _together(each: Sequence[Items]) -> Items:
+    """Return the tuples of several items, as many as the shortest has; batches where all have the same number."""
+    batches = [batch for items in each for batch in items.batches]
+    lengths = [items.length for items in each]
+    if batches and all(lengths[0] == n for n in lengths[1:]):
+        length = lengths[0]
+    else:
+        length, batches = functools.reduce(_shorter, lengths), []
+    return Items(length, lambda k: tuple([items.item(k) for items in each]), lambda: builtins.zip(*each), batches)
 
 
 def _shorter(a: Any, b: Any) -> Any:

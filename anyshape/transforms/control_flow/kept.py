@@ -34,7 +34,7 @@ from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.meanings import meaning
 from anyshape.tracing.source.read import Session
 from anyshape.tracing.source.stepping import SKIPPED as SKIPPED
-from anyshape.transforms.control_flow.iterables import ITERATIONS, is_open, items_of
+from anyshape.transforms.control_flow.iterables import ITERATIONS, is_batch, is_open, items_of
 from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, raise_of
 from anyshape.transforms.control_flow.kept_lists import KeptList
 from anyshape.transforms.control_flow.kept_lists import released as released  # of the result of a trace
@@ -295,7 +295,7 @@ _OF_C = (types.BuiltinFunctionType, type([].__len__))
 
 
 def _length(x: Any) -> Any:
-    return x.length if type(x) is KeptList else meaning(len)(x)
+    return x.length if type(x) is KeptList else x.items.length if is_batch(x) else meaning(len)(x)
 
 
 def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False) -> None:

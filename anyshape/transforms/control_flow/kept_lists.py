@@ -33,6 +33,7 @@ from anyshape.tracing.trace import as_value
 from anyshape.transforms.control_flow.iterables import Items, is_open
 from anyshape.transforms.control_flow.kept_objects import note_copies
 from anyshape.transforms.control_flow.loop_tracing import is_outer
+from anyshape.transforms.control_flow.pieces import RaggedResults
 
 
 def _unanswered(name: str) -> Callable[..., Any]:
@@ -97,6 +98,8 @@ class KeptList:
         self.is_read_as_weak = False
         self.levels = [Level(rows=rows, holds=True)]
         self.is_held = False  # by another list, as an item
+        self.of_examples = False  # an item for each; there may be none
+        self.batch: Any = None  # in place of rows: arrays whose sizes differ
         self.iterated: set[int] = set()  # numbers of levels where a loop began to run over it
         if (session := reading.session()) is not None:
             session.lists.append(self)
@@ -165,6 +168,8 @@ class KeptList:
 
     def _length(self, i: int) -> Any:
         level = self.levels[i]
+        if self.batch is not None:
+            return self.batch.items.length
         if level.is_whole:
             return count_of(level.rows)
         if level.holds:
@@ -179,6 +184,8 @@ class KeptList:
 
     def _rows(self, i: int) -> Any:
         level = self.levels[i]
+        if self.batch is not None:
+            raise self.refused("a list that it appends to has arrays of different sizes")
         if level.is_whole:
             return level.rows
         if level.holds:
@@ -203,6 +210,8 @@ class KeptList:
     def items(self) -> Items:
         """Return what a loop over the list runs over."""
         self.iterated.add(len(self.levels))
+        if self.batch is not None:
+            return self.batch.items
         return Items(self.length, self.item, lambda: iter(self))
 
     @property
@@ -234,6 +243,8 @@ class KeptList:
     def item(self, k: Any) -> Any:
         """Return an item at a position that it has: an element of an array is a scalar, and an array a copy."""
         level = self._seen()
+        if self.batch is not None:
+            return self.batch.at(k)
         rows = level.rows if level is not None else self.rows
         if rows is None:
             raise self._without_items()
@@ -327,8 +338,8 @@ class KeptList:
         level.new.append(piece)
 
     def _check_held(self) -> None:
-        if self.is_held:
-            raise self.refused("a list changes that another one holds")
+        if self.is_held or self.batch is not None:
+            raise self.refused("a list changes that another one holds, or that has arrays of different sizes")
 
     def replace(self, rows: Any) -> None:
         """Let the list have other rows."""
@@ -538,6 +549,8 @@ class LoopLists:
         self.first: list[Any] = [0] * len(self.lists)  # numbers of items before the loop
         self.new: list[list[Piece]] = []
         self.dtypes: dict[int, list[Any]] = {}  # of what an iteration appends
+        self.batch: Any = None  # whose examples the loop runs over
+        self.ragged: dict[int, RaggedResults] = {}  # what an iteration appends to empty lists
 
     def carries(self, length: Any) -> dict[str, Any]:
         """Return what holds all items of lists that iterations read, with slots for what so many iterations append."""
@@ -573,6 +586,7 @@ class LoopLists:
 
     def after(self, levels: Sequence[Level]) -> dict[str, Any]:
         """Return what holds all items after an iteration, and learn what iterations read and append."""
+        self.ragged = {}
         self.new = [[] if level.holds else level.new for level in levels]
         for i, (growing, level) in enumerate(zip(self.lists, levels, strict=True)):
             if level.is_grown and len(growing.levels) in growing.iterated:
@@ -610,11 +624,22 @@ class LoopLists:
         for i, new in enumerate(self.new):
             if len(new) == 1 and new[0].is_item:
                 stacked[_name(i)] = (new[0].value,)
+                if (ragged := self._ragged(i, new[0].value)) is not None:
+                    stacked[_name(i)], joined[_name(i)] = ragged.stacked, ragged.joined
+                    self.ragged[i] = ragged
             elif new:
                 rows = self.lists[i].together(new)
                 is_known = all(map(is_outer, [x.meta.extents[0] for x in flatten(rows)[0]]))
                 (stacked if is_known else joined)[_name(i)] = [rows]
         return stacked, joined
+
+    def _ragged(self, i: int, item: Any) -> RaggedResults | None:
+        """Return an array for each example, whose size differs between them and that an empty list gets; else None."""
+        levels = self.lists[i].levels
+        if self.batch is None or not is_array(item) or len(levels) > 1 or levels[0].rows is not None:
+            return None
+        results = RaggedResults([item])
+        return results if results.joined else None
 
     def leave(self, carries: Mapping[str, Any], results: tuple[Any, Any], trips: Any = None) -> None:
         """Let the lists have what the loop appended, in so many trips if it may end before all items."""
@@ -629,7 +654,11 @@ class LoopLists:
                     growing.replace(rows if end is None else part_of(rows, slice(end)))
                 else:
                     growing.add(Piece(part_of(rows, slice(self.first[i], end)), is_item=False))
+            elif i in self.ragged:
+                ((flat, sizes),) = self.ragged[i].of_all(stacked[name], joined[name])
+                growing.batch = self.batch.like(flat, sizes)
             elif name in stacked:
+                growing.of_examples |= self.batch is not None
                 growing.add(Piece(_in_one(stacked[name]), is_item=False))
             elif name in joined:
                 growing.add(Piece(map_tree(name_sizes, joined[name][0]), is_item=False))

@@ -65,6 +65,7 @@ from anyshape.transforms.control_flow.kept_objects import (
 )
 from anyshape.transforms.control_flow.loop_tracing import CarryLoop
 from anyshape.transforms.control_flow.loops import _check_draws, _range, _Rows, _test
+from anyshape.transforms.control_flow.pieces import Pieces
 
 UNROLLED = 16  # iterations of a known number up to which a loop, or a nest of loops, is unrolled
 UNROLLED_AROUND = 4  # iterations of a loop around another one
@@ -619,27 +620,35 @@ def _over(loop: KeptLoop, items: Items) -> bool:
     loop.length = items.length
     carries = _Carries(loop, loop.carries | loop.lists.carries(items.length))
     _, count = _range(0, items.length)
-    rows = _Rows("for", iota(count), None)
+    rows, pieces = _Rows("for", iota(count), None), Pieces()
+    for batch in items.batches:
+        loop.lists.batch = batch.batch
+        pieces.add_batch(batch.batch.flat, batch.batch.sizes)
 
     def step(values: dict[str, Any], own: Sequence[Any]) -> tuple[Any, Any]:
-        k = standing_for(rows.element(own), int)
+        k = standing_for(rows.element(own[:1]), int)
+        for batch, example in zip(items.batches, pieces.examples(own[1:]), strict=True):
+            batch.enter(k, example)
         after = loop.iterate(values, lambda: loop.body(items.item(k)), k)
         return after, carries.with_joined(loop.lists.results())
 
-    (body,), further = carries.trace(step, rows.elements)
+    (body,), further = carries.trace(step, [*rows.elements, *pieces.types()])
     if not loop.is_complete:
         return False
     loop.check_outside(carries, further, items.length)
     is_first = not loop.session.frames
     if is_first and has_type(items.length, int) and _is_of_elements(body, items.length * loop.session.unrolled):
         raise loop.refused("its few iterations compute elements alone, so one pass over memory does them all")
-    if is_first and (carries.changes_dtypes or loop.lists.mixes_dtypes) and not items.length > 0:
+    is_mixed = (carries.changes_dtypes and not items.batches) or loop.lists.mixes_dtypes
+    if is_first and is_mixed and not items.length > 0:
         loop.leave(loop.carries)
         return True
     policy = lp.DEFAULT_POLICY.get()
     _check_draws("for", policy, body)
-    operands = [*carries.carries, *rows.stacks, *further]
-    layout = lp.Layout(len(carries.carries), len(rows.stacks))
+    read, lengths = pieces.operands()
+    stacks = [*rows.stacks, *read]
+    operands = [*carries.carries, *stacks, *further, *lengths]
+    layout = lp.Layout(len(carries.carries), len(stacks) - len(lengths), len(lengths))
     params: dict[str, Any] = {"reverse": False, "joined": carries.joined, "checkpoint": policy}
     outputs = lp.scan_of_length(body, layout, rows.length, *operands, **params)
     results = carries.results(outputs)
@@ -723,15 +732,18 @@ def _emit_while(loop: KeptLoop, carries: _Carries, going: Callable[[Any], Any], 
     return True
 
 
-def kept_list(session: Session, items: Items, fill: Callable[[KeptList, Any], None], code: types.CodeType) -> KeptList:
-    """Return the list of a comprehension, which a loop of the program fills with what each item gives."""
+def kept_list(session: Session, items: Items, fill: Callable[[KeptList, Any], None], code: types.CodeType) -> Any:
+    """Return the list of a comprehension, which a loop of the program fills with what each item gives.
+
+    Arrays of different sizes are a batch.
+    """
     result = KeptList(None, code)
 
     def make() -> KeptLoop:
         return KeptLoop(session, lambda item: fill(result, item), NO_FACTS, {}, code)
 
     _keep(session, make, lambda loop: _over(loop, items))
-    return result
+    return result if result.batch is None else result.batch
 
 
 def kept_fold(

@@ -21,7 +21,7 @@ from anyshape.tracing.pytrees import flatten, is_array
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.read import NotKept
 from anyshape.tracing.trace import as_value
-from anyshape.transforms.control_flow.iterables import Range, is_open
+from anyshape.transforms.control_flow.iterables import Range, is_batch, is_open
 from anyshape.transforms.control_flow.kept_lists import KeptList, item_value, map_tree, opened, rows_of
 
 # -- lists
@@ -140,6 +140,7 @@ _OF_LISTS: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+_OF_NONE: dict[bool, tuple[Any, ...]] = {False: (), True: (sum, any, all)}  # have a result for no examples
 _TAKERS = {sum, min, max, any, all}
 
 
@@ -155,16 +156,28 @@ def with_arrays(function: Callable[..., Any], original: Any) -> Callable[..., An
     """Return a function that takes arrays in place of lists of loops, where the list stands for its rows."""
 
     def taking(*args: Any, **kwargs: Any) -> Any:
-        if not any(type(x) in (KeptList, Range, deque) for x in (*args, *kwargs.values())):
-            return function(*args, **kwargs)
-        if original in (sum, min, max) and type(args[0]) is KeptList and not args[1:]:
-            return _of_numbers(function, original, args[0], kwargs)
-        new, named = [_array_of(x, original) for x in args], {k: _array_of(x, original) for k, x in kwargs.items()}
-        if args and type(args[0]) is KeptList and type(new[0]) is not list:
-            return _OF_LISTS.get(original, function)(*new, **named)
-        return function(*new, **named)
+        if original not in _TAKERS and any(map(is_batch, args)):
+            return _of_batches(original, args, kwargs)
+        is_made = any(type(x) in (KeptList, Range, deque) for x in (*args, *kwargs.values()))
+        return _of_rows(function, original, args, kwargs) if is_made else function(*args, **kwargs)
 
     return taking
+
+
+def _of_rows(function: Callable[..., Any], original: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    if original in (sum, min, max) and type(args[0]) is KeptList and not args[1:]:
+        return _of_numbers(function, original, args[0], kwargs)
+    new, named = [_array_of(x, original) for x in args], {k: _array_of(x, original) for k, x in kwargs.items()}
+    if args and type(args[0]) is KeptList and type(new[0]) is not list:
+        return _OF_LISTS.get(original, function)(*new, **named)
+    return function(*new, **named)
+
+
+def _of_batches(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Return what a function of NumPy gives for batches of examples."""
+    args = [x.batch if type(x) is KeptList else x for x in args]
+    is_whole = not isinstance(function, np.ufunc) and getattr(np, function.__name__, None) is function
+    return args[0].served(function, args, kwargs) if is_whole and is_batch(args[0]) else function(*args, **kwargs)
 
 
 def _of_numbers(function: Callable[..., Any], original: Any, x: KeptList, options: dict[str, Any]) -> Any:
@@ -177,18 +190,21 @@ def _of_numbers(function: Callable[..., Any], original: Any, x: KeptList, option
 def _array_of(x: Any, function: Any) -> Any:
     """Return the array that a list of a loop stands for; where the difference matters, an empty list for no items."""
     if type(x) is not KeptList:
-        return _array_of_range(x, function) if type(x) is Range else [*x] if type(x) is deque else x
+        return _array_of_other(x, function)
     session, rows = reading.session(), x.array
     is_inside = session is not None and bool(session.frames)
     is_plain = is_inside if function in _TAKERS else function not in _OF_LISTS
-    if is_plain and rows.meta.rank == 1 and rows.dtype == np.float64:  # as [] is to NumPy
+    is_plain = (is_plain and rows.dtype == np.float64) or function in _OF_NONE[x.of_examples]  # as [] is to NumPy
+    if is_plain and rows.meta.rank == 1:
         return rows
     if is_inside and not has_type(x.length, (int, SymbolicSize)):
         raise x.refused("a list that it appends to is an array in it, and may have no items")
     return rows if x.length > 0 else []
 
 
-def _array_of_range(x: Range, function: Any) -> Any:
+def _array_of_other(x: Any, function: Any) -> Any:
+    if type(x) is not Range:
+        return [*x] if type(x) is deque else x
     if "random" in str(function.__module__):  # a generator of NumPy draws from the numbers themselves
         return x
     return x.as_operand() if x.length > 0 else []

@@ -9,8 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import math
-import operator
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -28,9 +27,8 @@ from anyshape.errors import (
 )
 from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.ir.tracebacks import short_traceback
-from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
-from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta
+from anyshape.graph.sizes.expr import Size
 from anyshape.ops import loops as lp
 from anyshape.ops.control import name_sizes
 from anyshape.support.lazy_dataclass import dataclass
@@ -41,10 +39,11 @@ from anyshape.tracing.captured.code_origin import code_of
 from anyshape.tracing.source import read as source
 from anyshape.tracing.trace import active_builder, as_value, standing_for
 from anyshape.transforms.control_flow.kept_choices import Frame
-from anyshape.transforms.control_flow.loop_tracing import CarryLoop, is_outer
+from anyshape.transforms.control_flow.loop_tracing import CarryLoop
+from anyshape.transforms.control_flow.pieces import Pieces, RaggedResults
 from anyshape.transforms.jit import jit, jit_transform
 from anyshape.transforms.linear_map import share_programs
-from anyshape.transforms.ragged.values import Ragged, are_alike, joined_batch, made, names_of_parts
+from anyshape.transforms.ragged.values import Ragged, are_alike, joined_batch, made, names_of_parts, of_other_library
 
 Function = Callable[..., Any]
 
@@ -95,7 +94,7 @@ def ragged_map(function: Function, in_axes: Any = 0, out_axes: int = 0) -> Funct
     @short_traceback
     @functools.wraps(function)
     def mapped(*args, **kwargs):
-        batches = _Batches(name, known)
+        batches = Batches(name, known)
         axes = _axes_of(in_axes, args, name)
         args = tuple([_walk(x, a, batches.member, p) for x, a, p in zip(args, axes, batches.paths(function, args))])
         kwargs = {key: _walk(x, 0, batches.member, key) for key, x in kwargs.items()}
@@ -105,6 +104,7 @@ def ragged_map(function: Function, in_axes: Any = 0, out_axes: int = 0) -> Funct
         is_batch = lambda x: isinstance(x, Ragged)
         return optree.tree_map(_as_array, result, is_leaf=is_batch, namespace=pytrees.NAMESPACE)
 
+    mapped.in_axes = in_axes  # type: ignore[attr-defined]
     mapped.cache_info, mapped.explain = jitted.cache_info, jitted.explain  # type: ignore[attr-defined]
     return mapped
 
@@ -142,7 +142,7 @@ pytrees.register_class(
 )
 
 
-class _Batches:
+class Batches:
     """Batches among the arguments of a call, in groups with the same lengths."""
 
     def __init__(self, name: str, known: dict[str, _Kind]) -> None:
@@ -167,37 +167,18 @@ class _Batches:
         return Member(batch.flat, batch.sizes, len(self.sizes) - 1)
 
     def _batch(self, x: Any, path: str) -> Any:
-        examples_of = _LISTED.get(type(x).__module__.partition(".")[0])
-        if examples_of is not None:
-            x = examples_of(x)
+        x = of_other_library(x)
         if type(x) is not list:
             return x
         known = self.known.get(path)
         if not x and known is not None:
             return made(np.zeros((0, *known.rest), known.dtype), [np.zeros(0, np.int64)] * known.ragged_axes)
-        if x and not np.ndim(x[0]):
+        if x and not any(map(np.ndim, x)):
             return anp.array(x)
         batch = joined_batch(self.name, path, x, 1 if known is None else known.ragged_axes)
         rest = [n if has_type(n, int) else 0 for n in batch.flat.shape[1:]]
         self.known[path] = _Kind(batch.dtype, len(batch.sizes), tuple(rest))
         return batch
-
-
-def _of_torch(x: Any) -> Any:
-    return [one.detach().cpu().numpy() for one in x.unbind()] if x.is_nested else x
-
-
-def _of_groups(x: Any) -> Any:
-    return [frame.to_numpy() for _, frame in x] if type(x).__name__.endswith("GroupBy") else x
-
-
-# Examples of batches of other libraries, by their packages.
-_LISTED: dict[str, Callable[[Any], Any]] = {
-    "awkward": lambda x: [np.asarray(one) for one in x],
-    "torch": _of_torch,
-    "pandas": _of_groups,
-    "polars": _of_groups,
-}
 
 
 def _axes_of(in_axes: Any, args: Sequence[Any], name: str) -> Sequence[Any]:
@@ -249,10 +230,29 @@ def _served(jitted: Function, apart: _Apart, args: Any, kwargs: Any) -> Any:
         result = apart(args, kwargs)
         apart.is_needed = True
         return result
-    except AnyshapeError as error:
-        if error.trips and has_type(example := error.trips[-1], int):
-            error.add_note(f"  the last trip, {example}, is of example {example}")
+    except Exception as error:
+        if (example := _example_of(error)) is not None:
+            _locate(error, example, apart.shapes(args, kwargs, example))
         raise
+
+
+def _example_of(error: Exception) -> int | None:
+    """Return the number of the example that ended a run, None if that is not known."""
+    if isinstance(error, AnyshapeError):
+        return error.trips[-1] if error.trips and has_type(error.trips[-1], int) else None
+    trips = [match[1] for note in getattr(error, "__notes__", ()) if (match := _OUTER_TRIP.search(note))]
+    return int(trips[-1]) if trips else None
+
+
+_OUTER_TRIP = re.compile(r"trip (\d+) in an anyshape program$")
+
+
+def _locate(error: Exception, example: int, shapes: str) -> None:
+    """Let an error name an example and its shapes."""
+    if isinstance(error, AnyshapeError):
+        error.locate_in_example(example, shapes)
+    else:
+        error.add_note(f"in example {example}, where {shapes}")
 
 
 class _Apart:
@@ -260,9 +260,44 @@ class _Apart:
 
     def __init__(self, function: Function, in_axes: Any, out_axes: int) -> None:
         self.function, self.in_axes, self.out_axes = jit(function), in_axes, out_axes
+        self.mapped = function
         self.is_needed = False
 
+    def shapes(self, args: Sequence[Any], kwargs: dict[str, Any], example: int) -> str:
+        """Return the shapes of the arguments of an example, as errors show them."""
+        sizes, texts = list[Any](), list[str]()
+
+        def visit(x: Any, axis: int, path: str) -> Any:
+            if isinstance(x, Member) and x.sizes is not None:
+                sizes.append(x.sizes)
+            rows = [int(n[example]) for n in sizes[x.group]] if isinstance(x, Member) else []
+            rest = x.flat.shape[1:] if isinstance(x, Member) else np.shape(x)[1:]
+            texts.append(f"{path}.shape is {(*rows, *rest)}")
+            return x
+
+        paths = Batches("", {}).paths(self.mapped, args)
+        for x, axis, path in zip(args, _axes_of(self.in_axes, args, "ragged_map"), paths, strict=True):
+            _walk(x, axis, visit, path)
+        for key, x in kwargs.items():
+            _walk(x, 0, visit, key)
+        return " and ".join(texts)
+
     def __call__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        results = []
+        for i, (one, named) in enumerate(self._examples(args, kwargs)):
+            try:
+                results.append(pytrees.flatten(self.function(*one, **named)))
+            except Exception as error:
+                _locate(error, i, self.shapes(args, kwargs, i))
+                raise
+        if not results:
+            advice = "give at least one example, which says what a result is"
+            raise ArgumentError("ragged_map", "the batch", "has no examples", advice)
+        columns = zip(*[leaves for leaves, _ in results], strict=True)
+        return pytrees.unflatten(results[0][1], [self._together(column) for column in columns])
+
+    def _examples(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[tuple[list[Any], dict[str, Any]]]:
+        """Yield the arguments of each example."""
         axes = _axes_of(self.in_axes, args, "ragged_map")
         batches: list[Any] = []
         sizes: list[Any] = []
@@ -277,16 +312,10 @@ class _Apart:
 
         slots = [_walk(x, a, note) for x, a in zip(args, axes, strict=True)]
         named = {key: _walk(x, 0, note) for key, x in kwargs.items()}
-        results = []
         for i in range(len(batches[0])):
             put = lambda slot, axis, path, i=i: batches[slot.index][i]
             one = [x if a is None else _walk(x, 0, put) for x, a in zip(slots, axes, strict=True)]
-            results.append(pytrees.flatten(self.function(*one, **{key: _walk(x, 0, put) for key, x in named.items()})))
-        if not results:
-            advice = "give at least one example, which says what a result is"
-            raise ArgumentError("ragged_map", "the batch", "has no examples", advice)
-        columns = zip(*[leaves for leaves, _ in results], strict=True)
-        return pytrees.unflatten(results[0][1], [self._together(column) for column in columns])
+            yield one, {key: _walk(x, 0, put) for key, x in named.items()}
 
     def _together(self, column: Sequence[Any]) -> Any:
         if len({np.shape(y) for y in column}) == 1:
@@ -308,19 +337,17 @@ class _Examples:
     """Mapped arguments of a call in a trace, as operands of a loop over the examples."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name, self.pieces = name, Pieces()
         self.stacks: list[Any] = []  # arrays with an element for each example
-        self.pieces: list[tuple[Any, int]] = []  # rows of all examples, and the group
-        self.sizes: list[list[Any]] = []  # by group and axis
         self.slots: list[tuple[str, int]] = []  # "element" or "piece", and the position among these
 
     def slot(self, x: Any, axis: int, path: str) -> _Slot:
         """Return the place of an argument among the operands."""
         if isinstance(x, Member):
             if x.sizes is not None:
-                self.sizes.append([name_sizes(as_value(n)) for n in x.sizes])
-            self.slots.append(("piece", len(self.pieces)))
-            self.pieces.append((name_sizes(as_value(x.flat)), x.group))
+                self.pieces.add_sizes(x.sizes)
+            self.slots.append(("piece", len(self.pieces.flats)))
+            self.pieces.add(x.flat, x.group)
         else:
             value = name_sizes(as_value(x))
             if not value.meta.rank:
@@ -332,7 +359,7 @@ class _Examples:
 
     def count(self) -> Size:
         """Return the number of examples, which all arguments share."""
-        arrays = [*self.stacks, *itertools.chain(*self.sizes)]
+        arrays = [*self.stacks, *itertools.chain(*self.pieces.sizes)]
         counts = [x.meta.extents[0].size for x in arrays]
         if not counts:
             raise ArgumentError(self.name, "in_axes", "maps no argument", "map at least one argument")
@@ -342,76 +369,23 @@ class _Examples:
         return counts[0]
 
     def own(self) -> list[TensorMeta]:
-        """Return the types of what each trip reads: elements, sizes of ragged axes, and pieces."""
-        variables = [Exact(expr.from_atom(DimVar("rows"))) for _ in self.sizes]
-        elements = [TensorMeta(x.dtype, x.meta.extents[1:]) for x in (*self.stacks, *self.tables())]
-        pieces = [TensorMeta(x.dtype, (variables[group], *x.meta.extents[1:])) for x, group in self.pieces]
-        return [*elements, *pieces]
-
-    def tables(self) -> list[Any]:
-        """Return the sizes of examples of groups with several ragged axes."""
-        return [n for sizes in self.sizes if len(sizes) > 1 for n in sizes]
-
-    def operands(self) -> tuple[list[Any], list[Any]]:
-        """Return what each trip reads a part of: elements, sizes and pieces; and the lengths of all pieces."""
-        handles = [[standing_for(n, None) for n in sizes] for sizes in self.sizes]
-        lengths = [as_value(functools.reduce(operator.mul, sizes)) for sizes in handles]
-        arrays = [*self.stacks, *self.tables(), *[x for x, _ in self.pieces]]
-        return arrays, [lengths[group] for _, group in self.pieces]
+        """Return the types of what each trip reads: elements, sizes of ragged axes, and rows."""
+        return [*[TensorMeta(x.dtype, x.meta.extents[1:]) for x in self.stacks], *self.pieces.types()]
 
     def of_one(self, tree: Any, own: Sequence[Any]) -> Any:
         """Return the arguments of one example."""
-        count, tables = len(self.stacks), iter(own[len(self.stacks) :])
-        shapes = [[next(tables) for _ in sizes] if len(sizes) > 1 else [] for sizes in self.sizes]
-        pieces = own[count + len(self.tables()) :]
+        pieces = self.pieces.examples(own[len(self.stacks) :])
 
         def put(slot: _Slot, axis: int, path: str) -> Any:
             kind, i = self.slots[slot.index]
-            if kind == "element":
-                return standing_for(own[i], None if own[i].meta.rank else np.generic)
-            piece, shape = standing_for(pieces[i], None), shapes[self.pieces[i][1]]
-            if not shape:
-                return piece
-            return piece.reshape((*[standing_for(n, np.generic) for n in shape], *piece.shape[1:]))
+            return pieces[i] if kind == "piece" else standing_for(own[i], None if own[i].meta.rank else np.generic)
 
         return _walk(tree, 0, put)
 
 
-class _Results:
-    """Results of one example in the order in which a loop takes them: of one shape first, ragged ones last."""
-
-    def __init__(self, result: Any) -> None:
-        leaves, self.tree = pytrees.flatten(result)
-        values = [y if pytrees.is_array(y) else _refuse_result(y) for y in leaves]
-        arrays = [standing_for(name_sizes(as_value(y)), None) for y in values]
-        self.ragged_axes = [_ragged_axes(y) for y in arrays]
-        self.stacked: list[Any] = []
-        self.joined: list[Any] = []
-        for y, count in zip(arrays, self.ragged_axes, strict=True):
-            if not count:
-                self.stacked.append(y)
-                continue
-            self.stacked += [anp.asarray(n) for n in y.shape[:count]]
-            self.joined.append(y if count == 1 else y.reshape((math.prod(y.shape[:count]), *y.shape[count:])))
-
-    def of_all(self, stacked: Sequence[Any], joined: Sequence[Any], out_axes: int) -> Any:
-        """Return the results of all examples."""
-        joins, arrays, leaves = iter(joined), iter(stacked), list[Any]()
-        for count in self.ragged_axes:
-            if count:
-                leaves.append(made(standing_for(name_sizes(next(joins)), None), [next(arrays) for _ in range(count)]))
-            else:
-                y = next(arrays)
-                leaves.append(anp.moveaxis(y, 0, out_axes) if out_axes else y)
-        return pytrees.unflatten(self.tree, leaves)
-
-
-def _ragged_axes(y: Any) -> int:
-    """Return how many of the first axes have sizes that may differ between examples."""
-    return max([0, *[axis + 1 for axis, extent in enumerate(y.meta.extents) if not is_outer(extent)]])
-
-
-def _refuse_result(y: Any) -> Any:
+def _is_result(y: Any) -> Any:
+    if pytrees.is_array(y):
+        return y
     advice = "return arrays, numbers, or trees of them"
     raise ArgumentError("ragged_map", "the result", f"is of type {type(y).__name__}, not an array", advice)
 
@@ -435,24 +409,32 @@ def _mapped(function: Function, name: str, in_axes: Any, out_axes: int, args: An
     axes = _axes_of(in_axes, args, name)
     args = tuple([_walk(x, a, examples.slot) for x, a in zip(args, axes, strict=True)])
     kwargs = {key: _walk(x, 0, examples.slot) for key, x in kwargs.items()}
-    length, latest = examples.count(), list[_Results]()
+    length, latest = examples.count(), list[Any]()
     loop = CarryLoop(name, "f", function, ())
 
     def step(carry: Any, own: Sequence[Any]) -> tuple[Any, Any]:
         one = tuple([x if a is None else examples.of_one(x, own) for x, a in zip(args, axes, strict=True)])
         named = {key: examples.of_one(x, own) for key, x in kwargs.items()}
         with _as_body(function):
-            results = _Results(argument_containers.keeping(function)(*one, **named))
-        latest[:] = [results]
+            leaves, tree = pytrees.flatten(argument_containers.keeping(function)(*one, **named))
+            results = RaggedResults([*map(_is_result, leaves)])
+        latest[:] = [results, tree]
         loop.joined = len(results.joined)
         return carry, (results.stacked, results.joined)
 
     (body,), further = loop.trace(step, examples.own())
-    (results,) = latest
-    operands, lengths = examples.operands()
+    results, tree = latest
+    pieces, lengths = examples.pieces.operands()
+    operands = [*examples.stacks, *pieces]
     layout = lp.Layout(len(loop.carries), len(operands) - len(lengths), len(lengths))
     operands = [*loop.carries, *operands, *further, *lengths]
     made_by_trips = lp.scan_of_length(body, layout, length, *operands, joined=len(results.joined))
     loop.results(made_by_trips)
-    stacked, joined = loop.stacked(made_by_trips)
-    return results.of_all(stacked, joined, out_axes)
+    together = results.of_all(*loop.stacked(made_by_trips))
+    return pytrees.unflatten(tree, [_of_examples(y, sizes, out_axes) for y, sizes in together])
+
+
+def _of_examples(y: Any, sizes: Sequence[Any], out_axes: int) -> Any:
+    if sizes:
+        return made(y, sizes)
+    return anp.moveaxis(y, 0, out_axes) if out_axes else y

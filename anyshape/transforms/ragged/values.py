@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 import anyshape.numpy as anp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
+from anyshape.ops.subgraph_call import calls_with_lists
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import register_class
 from anyshape.tracing.values_of_trees import register_values
 from anyshape.transforms.control import check
+from anyshape.transforms.control_flow.iterables import Examples, Items
 
 
 class Held:
@@ -71,10 +74,13 @@ class Ragged(NDArrayOperatorsMixin):
         """Return the batch of these arrays.
 
         Args:
-            arrays: arrays of one dtype and number of axes.
+            arrays: arrays of one dtype and number of axes. Batches of torch and awkward are such, groups of pandas and
+                polars, and columns of lists.
             ragged_axes: number of the first axes that may differ. None: as few as the arrays need.
         """
-        return joined_batch("Ragged.from_list", "arrays", arrays, ragged_axes or 1)
+        batch = of_other_library(arrays)
+        is_batch = isinstance(batch, Ragged)
+        return batch if is_batch else joined_batch("Ragged.from_list", "arrays", batch, ragged_axes or 1)
 
     @property
     def lengths(self) -> Any:
@@ -95,6 +101,24 @@ class Ragged(NDArrayOperatorsMixin):
     def ndim(self) -> int:
         """Number of axes of the batch, with the one of the examples."""
         return int(self.flat.ndim + len(self.sizes))
+
+    def like(self, flat: Any, sizes: Sequence[Any]) -> Ragged:
+        """Return a batch of this class, of parts that fit."""
+        return made(flat, sizes, type(self))
+
+    @property
+    def items(self) -> Items:
+        """Examples that a loop of code that is read runs over."""
+        return Examples(self, self.sizes[0].shape[0])
+
+    def at(self, k: Any) -> Any:
+        """Return the example at a position that a run may know alone."""
+        rows = self.rows
+        ends = anp.cumsum(rows)
+        k = anp.where(k < 0, k + len(rows), k)
+        sizes, flat = [n[k] for n in self.sizes], self.flat
+        part = flat[ends[k] - rows[k] : ends[k]]
+        return part if len(sizes) == 1 else part.reshape((*sizes, *flat.shape[1:]))
 
     def __len__(self) -> int:
         return len(self.sizes[0])
@@ -146,6 +170,46 @@ class Ragged(NDArrayOperatorsMixin):
         flat = ufunc(*[self._operand(x) for x in inputs], **options)
         return tuple([made(y, self.sizes) for y in flat]) if isinstance(flat, tuple) else made(flat, self.sizes)
 
+    def __array_function__(self, function: Any, types: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        return self.served(function, args, options)
+
+    def served(self, function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """Return what a function of NumPy gives: of all elements, or along an axis of each example."""
+        axis = args[1] if len(args) > 1 else options.get("axis", 0 if function is np.concatenate else None)
+        others = {k: x for k, x in options.items() if k != "axis"}
+        if args[0] is not self or len(args) > 2 or function not in _SERVED:
+            advice = "map it over the examples: ragged_map(function)(batch)"
+            raise ArgumentError(function.__name__, "an operand", "is a Ragged, whose examples differ in size", advice)
+        own = getattr(anp, function.__name__)
+        if (elements := self._elements(function, axis, others)) is not None:
+            return own(elements, **others)
+        if function is not np.concatenate and has_type(axis, int) and axis % self.ndim:
+            return _along(own, axis % self.ndim - 1, **others)(self)
+        advice = f"give an axis of the examples, 1 to {self.ndim - 1}"
+        raise ArgumentError(function.__name__, "axis", f"is {axis}, and examples differ in size", advice)
+
+    def _elements(self, function: Any, axis: Any, others: dict[str, Any]) -> Any:
+        """Return what a function of all elements takes, None if it is one of each example."""
+        if function is np.concatenate:
+            return [self.flat] if axis == 0 and len(self.sizes) == 1 else None
+        return self.flat if axis is None and function in _OF_ALL and not others else None
+
+    def sum(self, axis: int | None = None) -> Any:
+        """Return the sum of all elements, or of each example along an axis."""
+        return self.served(np.sum, (self, axis), {})
+
+    def mean(self, axis: int | None = None) -> Any:
+        """Return the mean of all elements, or of each example along an axis."""
+        return self.served(np.mean, (self, axis), {})
+
+    def max(self, axis: int | None = None) -> Any:
+        """Return the largest element, or the largest ones of each example along an axis."""
+        return self.served(np.max, (self, axis), {})
+
+    def min(self, axis: int | None = None) -> Any:
+        """Return the smallest element, or the smallest ones of each example along an axis."""
+        return self.served(np.min, (self, axis), {})
+
     def _operand(self, x: Any) -> Any:
         """Return an operand of a function of the elements."""
         if isinstance(x, Ragged):
@@ -163,9 +227,60 @@ class Ragged(NDArrayOperatorsMixin):
         return x
 
 
-def made(flat: Any, sizes: Sequence[Any]) -> Ragged:
+# -- batches of other libraries, which are imported where such a batch exists ------------------------------------------
+
+
+def of_other_library(x: Any) -> Any:
+    """Return a batch of another library as a Ragged or a list of arrays, and anything else as it is."""
+    convert = _OTHERS.get(type(x).__module__.partition(".")[0])
+    return x if convert is None else convert(x)
+
+
+def _of_torch(x: Any) -> Any:
+    if not x.is_nested:
+        return x
+    if str(x.layout) != "torch.jagged" or x.dim() > x.values().dim() + 1 or x.lengths() is not None:
+        return [one.detach().cpu().numpy() for one in x.unbind()]
+    offsets = x.offsets().cpu().numpy()
+    return Ragged(x.values().detach().cpu().numpy()[offsets[0] : offsets[-1]], np.diff(offsets))
+
+
+def _of_awkward(x: Any) -> Any:
+    awkward = sys.modules["awkward"]
+    if "var" in str(x.type).partition("var")[2]:  # of several ragged axes
+        return [awkward.to_numpy(one) for one in x]
+    return Ragged(awkward.to_numpy(awkward.flatten(x)), awkward.to_numpy(awkward.num(x)))
+
+
+def _of_frames(x: Any) -> Any:
+    if type(x).__name__.endswith("GroupBy"):
+        return [frame.to_numpy() for _, frame in x]
+    is_column = type(x).__name__ == "Series" and (str(x.dtype).startswith("List") or x.dtype == object)
+    return [np.asarray(one) for one in x] if is_column else x
+
+
+_OTHERS: dict[str, Callable[[Any], Any]] = {
+    "awkward": _of_awkward,
+    "torch": _of_torch,
+    "pandas": _of_frames,
+    "polars": _of_frames,
+}
+
+
+_OF_ALL = (np.sum, np.mean, np.prod, np.max, np.min, np.any, np.all, np.std, np.var)
+_ALONG = (np.cumsum, np.cumprod, np.sort, np.argsort, np.argmax, np.argmin, np.median, np.flip)
+_SERVED = (np.concatenate, *_OF_ALL, *_ALONG)
+
+
+@functools.lru_cache(maxsize=64)
+def _along(function: Any, axis: int, **options: Any) -> Any:
+    """Return a function of NumPy along an axis of each example."""
+    return calls_with_lists().ragged_map(lambda x: function(x, axis=axis, **options))
+
+
+def made(flat: Any, sizes: Sequence[Any], kind: type[Ragged] = Ragged) -> Ragged:
     """Return a batch whose parts fit, or stand for arrays that do."""
-    batch = object.__new__(Ragged)
+    batch = object.__new__(kind)
     batch.flat, batch.sizes = flat, tuple(sizes)
     return batch
 
@@ -182,25 +297,28 @@ def names_of_parts(axes: int) -> tuple[str, ...]:
     return "flat", *(["lengths"] if axes == 1 else [f"lengths[:, {k}]" for k in range(axes)])
 
 
-register_class(
-    Ragged,
-    lambda x: ((x.flat, *x.sizes), None, names_of_parts(len(x.sizes))),
-    lambda _, parts: made(parts[0], parts[1:]),
-    optree.GetAttrEntry,
-)
+def register_batch(kind: type[Ragged]) -> None:
+    """Make a class of batches one of trees, in whose elements derivatives are taken."""
+
+    class _Values:
+        """Node of the elements of a batch alone."""
+
+        def __init__(self, batch: Ragged) -> None:
+            self.batch = batch
+
+    register_class(
+        kind,
+        lambda x: ((x.flat, *x.sizes), None, names_of_parts(len(x.sizes))),
+        lambda _, parts: made(parts[0], parts[1:], kind),
+        optree.GetAttrEntry,
+    )
+    register_class(
+        _Values, lambda x: ((x.batch.flat,), Held(x.batch.sizes)), lambda held, parts: made(parts[0], held.value, kind)
+    )
+    register_values(kind, _Values)
 
 
-class _Values:
-    """Node of the elements of a batch alone."""
-
-    def __init__(self, batch: Ragged) -> None:
-        self.batch = batch
-
-
-register_class(
-    _Values, lambda x: ((x.batch.flat,), Held(x.batch.sizes)), lambda held, parts: made(parts[0], held.value)
-)
-register_values(Ragged, _Values)
+register_batch(Ragged)
 
 
 def _checked_lengths(lengths: np.ndarray) -> np.ndarray:
@@ -235,11 +353,14 @@ def _joined(arrays: Sequence[Any], ragged_axes: int) -> Ragged:
 def _check_alike(function: str, path: str, arrays: Sequence[Any]) -> None:
     """Raise ArgumentError unless all arrays have the dtype and the number of axes of the first one."""
     first = arrays[0]
-    if not first.ndim:
-        raise ArgumentError(function, path, "holds numbers", "give one array of them")
     for i, x in enumerate(arrays):
+        if x.dtype.hasobject:
+            advice = "convert it to numbers, as with astype(float)"
+            raise ArgumentError(function, f"example {i} of {path}", f"has dtype {x.dtype}", advice)
         pairs = {"rank": (x.ndim, first.ndim), "dtype": (x.dtype, first.dtype)}
         for name, (one, other) in pairs.items():
             if one != other:
                 problem = f"has {name} {one}, and example 0 has {other}"
                 raise ArgumentError(function, f"example {i} of {path}", problem, "give arrays of one kind")
+    if not first.ndim:
+        raise ArgumentError(function, path, "holds numbers", "give one array of them")

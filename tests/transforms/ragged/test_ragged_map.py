@@ -1,5 +1,7 @@
 """A function of one example is mapped over examples of any number and any sizes, by one program."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -162,10 +164,57 @@ def test_results_of_vmap_may_differ_in_size():
     same(vmap(lambda x, k: x[:k], in_axes=(None, 0))(rows[0], np.array([0, 2])), [rows[0][:0], rows[0][:2]])
 
 
+def positive(x):
+    if x.sum() > 3:
+        raise ValueError("too large")
+    return x
+
+
+def decided(x):
+    return np.linalg.inv(x) if x.shape[0] > 2 else x.sum() * np.ones((3, 3))
+
+
+ENDS = {  # functions, their arguments, and what the first line of the error says of the example
+    "empty": (np.max, [[np.ones(2), np.ones(0)]], r"in example 1, where a.shape is \(0,\)"),
+    "position": (lambda x: x[3], [[np.ones(5), np.ones(2)]], r"in example 1, where x.shape is \(2,\)"),
+    "sizes": (
+        lambda x: x @ np.ones(3),
+        [[np.ones((2, 3)), np.ones((1, 4))]],
+        r"in example 1, where x.shape is \(1, 4\)",
+    ),
+    "two": (
+        lambda x, y: x + y,
+        [[np.ones(2), np.ones(3)], [np.ones(2), np.ones(4)]],
+        r"in example 1, where x.shape is \(3,\) and y.shape is \(4,\)",
+    ),
+    "singular": (np.linalg.inv, [[np.eye(2), np.zeros((3, 3))]], r"in example 1, where a.shape is \(3, 3\)"),
+    "alone": (decided, [[np.eye(2), np.zeros((3, 3))]], r"in example 1, where x.shape is \(3, 3\)"),
+    "rank": (lambda x: x, [[np.float64(1), np.ones(2)]], "example 1 of x has rank 1, and example 0 has 0"),
+    "object": (lambda x: x, [[np.ones(2), np.array([None])]], "example 1 of x has dtype object"),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_errors_name_the_example_and_its_sizes(name):
+    function, args, text = ENDS[name]
+    with pytest.raises((errors.AnyshapeError, ValueError), match=text) as error:
+        ragged_map(function)(*args)
+    assert re.search(text, str(error.value).splitlines()[0])
+
+
+def test_errors_of_the_function_name_the_example():
+    with pytest.raises(ValueError, match="too large") as error:
+        ragged_map(positive)([np.ones(2), np.ones(5)])
+    assert "in example 1, where x.shape is (5,)" in error.value.__notes__
+
+
+def test_costs_are_sums_over_the_rows():
+    summed = jit(lambda w, batch: ragged_map(lambda w, x: np.tanh(x @ w).sum(), in_axes=(None, 0))(w, batch))
+    summed(W, Ragged.from_list(batch(2, 5)))
+    assert "2*batch_flat_0*batch_flat_1 + 2*batch_flat_0 flops" in str(summed.programs()[0].cost())
+
+
 def test_what_numpy_refuses_names_the_example():
-    with pytest.raises(ValueError, match="rows") as error:
-        ragged_map(np.max)([np.ones(2), np.ones(0)])
-    assert "example 1" in "".join(error.value.__notes__)
     with pytest.raises(errors.ArgumentError, match="example 1 of x has rank 2, and example 0 has 1"):
         ragged_map(lambda x: x)([np.ones(2), np.ones((2, 2))])
     with pytest.raises(errors.ArgumentError, match="example 2 of x has dtype float32"):

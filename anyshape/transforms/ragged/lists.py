@@ -1,0 +1,218 @@
+"""Lists of arrays as arguments of jitted functions that read them as examples: one program for any number of them.
+
+Such a list is a `Ragged` inside of the function. Results that are lists of an item for each example are lists again.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+from anyshape.backend.runtime.config import config
+from anyshape.errors import ArgumentError
+from anyshape.graph.ir.builder import Traced
+from anyshape.tracing import pytrees
+from anyshape.tracing.pytrees import register_class
+from anyshape.tracing.source.iterated import reads_as_examples
+from anyshape.tracing.source.read import as_read
+from anyshape.transforms.control_flow.iterables import is_open
+from anyshape.transforms.control_flow.kept_lists import KeptList, map_tree
+from anyshape.transforms.grad import grad, value_and_grad
+from anyshape.transforms.jit import jit
+from anyshape.transforms.jitted import Jitted
+from anyshape.transforms.ragged.mapping import Batches, Member, ragged_map
+from anyshape.transforms.ragged.values import Ragged, made, register_batch
+from anyshape.transforms.vmap import vmap
+
+Key = int | str  # position of an argument, or its name
+_TRANSFORMS = (jit, grad, value_and_grad, vmap, ragged_map)
+
+
+class Listed(Ragged):
+    """Batch that stands for a list, in code that is read."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        if isinstance(self.flat, Traced):
+            raise ArgumentError("jit", "a list", "is iterated by code that stays as it is written", "pass a Ragged")
+        return super().__iter__()
+
+
+register_batch(Listed)
+
+
+class _Rows:
+    """Tree of arrays that stands for the list of their rows."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(pytrees.flatten(self.rows)[0][0])
+
+    def __getitem__(self, i: int) -> Any:
+        return map_tree(lambda x: x[i], self.rows)
+
+
+register_class(_Rows, lambda x: ((x.rows,), None), lambda _, parts: _Rows(parts[0]))
+
+
+class ListCalls:
+    """Calls of a jitted function some of whose arguments are lists of examples."""
+
+    def __init__(self, jitted: Jitted, keys: Iterable[Key], known: dict[str, Any]) -> None:
+        self.jitted, self.keys, self._known = jitted, {*keys}, known
+        self.is_served = False  # whether a call succeeded
+        self.inner = Jitted(_of_batches(jitted.function), jitted.name, jitted.__wrapped__, jitted.options)
+        self.inner.use_cache(*jitted.own_programs)
+        self.inner.may_rebind, self.inner.positional_from = jitted.may_rebind, None
+
+    def of(self, jitted: Jitted) -> ListCalls:
+        """Return what serves the calls of another function, which has the same programs."""
+        return ListCalls(jitted, self.keys, self._known)
+
+    def converted(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """Return the arguments with batches in place of lists; None if no list is one of arrays of one kind."""
+        batches = Batches(self.jitted.name, self._known)
+        names = pytrees.parameter_names(self.jitted)
+        new: dict[Key, Any] = {}
+        for key, x in [*enumerate(args), *kwargs.items()]:
+            if type(x) is list and key in self.keys:
+                path = pytrees.named(f"args[{key}]", names) if isinstance(key, int) else key
+                if not (_is_uniform(x) if x else path in self._known):
+                    return None
+                new[key] = batches.member(x, 0, path)
+        if not new:
+            return None
+        named = {name: new.get(name, x) for name, x in kwargs.items()}
+        return tuple([new.get(i, x) for i, x in enumerate(args)]), named
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], plain: Callable[..., Any]) -> Any:
+        """Return the result of a call; what has no answer for batches is called with the lists themselves."""
+        batches = self.converted(args, kwargs)
+        if batches is None:
+            return plain(args, kwargs)
+        try:
+            result = self.inner(*batches[0], **batches[1])
+        except Exception:
+            result = plain(args, kwargs)  # raises what the function raises
+            if not self.is_served:
+                self.keys.clear()
+            return result
+        self.is_served = True
+        return optree.tree_map(_as_list, result, is_leaf=_is_listed, namespace=pytrees.NAMESPACE)
+
+
+def _is_uniform(items: Sequence[Any]) -> bool:
+    """Return whether items are arrays of one dtype and number of axes, with an axis or more."""
+    first = items[0]
+    if not isinstance(first, np.ndarray) or not first.ndim or first.dtype.hasobject:
+        return False
+    return all(type(x) is type(first) and x.ndim == first.ndim and x.dtype == first.dtype for x in items)
+
+
+def _is_listed(x: Any) -> bool:
+    return isinstance(x, (Listed, _Rows))
+
+
+def _as_list(x: Any) -> Any:
+    return [x[i] for i in range(len(x))] if _is_listed(x) else x
+
+
+def _of_batches(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of batches in place of lists, which gives what a program can in place of lists."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        sizes: list[Any] = []
+
+        def put(x: Any) -> Any:
+            if not isinstance(x, Member):
+                return x
+            if x.sizes is not None:
+                sizes.append(x.sizes)
+            return made(x.flat, sizes[x.group], Listed)
+
+        result = as_read(function)(*map(put, args), **{name: put(x) for name, x in kwargs.items()})
+        leaves, tree = pytrees.flatten(result)
+        return pytrees.unflatten(tree, [_result(x) if type(x) is KeptList else x for x in leaves])
+
+    return run
+
+
+def _result(x: KeptList) -> Any:
+    """Return what stands for a list of a loop in the result."""
+    if x.batch is not None:
+        return x.batch
+    return _Rows(x.rows) if is_open(x.length) else x
+
+
+# -- which arguments are lists of examples -----------------------------------------------------------------------------
+
+
+def recognised(jitted: Jitted, args: Sequence[Any], kwargs: dict[str, Any]) -> ListCalls | None:
+    """Return what serves calls whose lists the function reads as examples alone; None if it reads none so."""
+    arguments: list[tuple[Key, Any]] = [*enumerate(args), *kwargs.items()]
+    lists = [key for key, x in arguments if type(x) is list and x and _is_uniform(x)]
+    if not lists or "off" in (jitted.options.read_source, config.read_source):
+        return None
+    keys = [key for key in lists if takes_examples(jitted, key)]
+    return ListCalls(jitted, keys, {}) if keys else None
+
+
+def takes_examples(function: Any, key: Key) -> bool:
+    """Return whether a function reads the argument at a position, or of a name, as examples alone."""
+    if isinstance(function, Jitted):
+        if (declared := _declared(function, key)) is not None:
+            return declared is Ragged
+        transform, arguments, *_ = function.recipe or (None, ())
+        has_it = transform in (jit, grad, value_and_grad) or (transform is vmap and _is_shared(arguments[1], key))
+        return has_it and takes_examples(arguments[0], key)
+    if (axes := getattr(function, "in_axes", None)) is not None:
+        return not _is_shared(axes, key)
+    if isinstance(function, types.MethodType):
+        return takes_examples(function.__func__, key + 1 if isinstance(key, int) else key)
+    is_read = isinstance(function, types.FunctionType) and not getattr(function, "__anyshape_as_written__", False)
+    return is_read and _reads_examples(function, key)
+
+
+def _reads_examples(function: types.FunctionType, key: Key) -> bool:
+    code = function.__code__
+    name = key if isinstance(key, str) else code.co_varnames[key] if key < code.co_argcount else None
+    known = _KNOWN.setdefault(function, {})
+    if name is not None and name not in known:
+        known[name] = False  # where it calls itself
+        is_declared = function.__annotations__.get(name) in (Ragged, "Ragged", "anyshape.Ragged")
+        known[name] = is_declared or (name != "" and reads_as_examples(function, name, takes_examples, _transformed))
+    return name is not None and known[name]
+
+
+def _declared(jitted: Jitted, key: Key) -> Any:
+    """Return what `dynamic_shapes` declares an argument to be, None for nothing."""
+    if (shapes := jitted.options.shapes) is None or not shapes.declared:
+        return None
+    names, declared = pytrees.parameter_names(jitted), shapes.declared
+    if isinstance(declared, (tuple, list)):
+        declared = dict(enumerate(declared)) | dict(zip(names, declared, strict=False))
+    by_name = declared.get(names[key]) if isinstance(key, int) and key < len(names) else None
+    return declared.get(key) if by_name is None else by_name
+
+
+_KNOWN: weakref.WeakKeyDictionary[Any, dict[str, bool]] = weakref.WeakKeyDictionary()
+
+
+def _is_shared(in_axes: Any, key: Key) -> bool:
+    """Return whether all examples share an argument of a function that is mapped."""
+    if not isinstance(in_axes, (tuple, list)):
+        return in_axes is None
+    return isinstance(key, int) and key < len(in_axes) and in_axes[key] is None
+
+
+def _transformed(function: Any, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    """Return what a transform makes of a function; None for other calls."""
+    return function(*args, **keywords) if function in _TRANSFORMS and args and callable(args[0]) else None

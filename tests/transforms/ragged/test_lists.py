@@ -1,0 +1,210 @@
+"""A list of arrays that a function reads as examples is a batch of any number of examples, in one program."""
+
+import numpy as np
+import pytest
+
+from anyshape import Ragged, errors, explain, grad, jit, profile, ragged_map, value_and_grad, vmap
+
+W = np.array([0.5, -1.0, 0.3])
+
+
+def lists(*numbers, seed=0):
+    """Return lists of so many arrays of different sizes."""
+    rng = np.random.default_rng(seed)
+    return [[rng.normal(size=(rng.integers(1, 6), 3)) for _ in range(number)] for number in numbers]
+
+
+def pooled(w, x):
+    scores = np.exp(x @ w)
+    return scores @ x / scores.sum()
+
+
+def by_generator(w, xs):
+    return sum(np.sum(pooled(w, x) ** 2) for x in xs)
+
+
+def by_sum(w, xs):
+    total = 0.0
+    for x in xs:
+        hidden = np.tanh(x * w)
+        total = total + np.sum(hidden)
+    return total
+
+
+def by_append(w, xs):
+    results = []
+    for x in xs:
+        results.append(np.sum(x @ w))
+    return sum(results)
+
+
+def by_lists(w, xs):
+    hidden = [np.tanh(x * w) for x in xs]
+    return sum(np.sum(h * x) for h, x in zip(hidden, xs)) + np.concatenate(hidden).sum() if len(xs) else 0.0
+
+
+def by_numbers(w, xs):
+    total = 0.0
+    for k, x in enumerate(xs):
+        total += (k + 1) * np.sum(x * w)
+    return total
+
+
+def of_pairs(w, xs):
+    return sum(sum(np.sum(x @ y.T * w[0]) for y in xs) for x in xs)
+
+
+FUNCTIONS = [by_generator, by_sum, by_append, by_numbers, of_pairs]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_one_program_serves_any_number_of_examples(function):
+    value, slopes = jit(function), value_and_grad(function, argnums=(0, 1))
+    plain = value_and_grad(lambda w, *xs: function(w, list(xs)), argnums=(0, 1, 2, 3))
+    for xs in lists(3, 1, 0, 128):
+        np.testing.assert_allclose(value(W, xs), function(W, xs), rtol=1e-9)
+        result, (of_w, of_xs) = slopes(W, xs)
+        np.testing.assert_allclose(result, function(W, xs), rtol=1e-9)
+        assert type(of_xs) is list and [g.shape for g in of_xs] == [x.shape for x in xs]
+        if len(xs) == 3:
+            _, (expected, *each) = plain(W, *xs)
+            for got, wanted in zip([of_w, *of_xs], [expected, *each], strict=True):
+                np.testing.assert_allclose(got, wanted, rtol=1e-9)
+    assert value.cache_info().traces == 1 and slopes.cache_info().traces == 1
+
+
+def each(w, xs):
+    return [x * w for x in xs]
+
+
+def each_sum(w, xs):
+    return {"sums": [np.sum(x * w) for x in xs], "pairs": [(x.sum(0), x[0]) for x in xs]}
+
+
+def test_results_that_are_lists_stay_lists():
+    rows, sums, moved = jit(each), jit(each_sum), jit(appended)
+    for xs in lists(2, 1, 5):
+        for got in (rows(W, xs), moved(W, xs)):
+            assert type(got) is list
+            for a, b in zip(got, each(W, xs), strict=True):
+                np.testing.assert_allclose(a, b)
+        got, expected = sums(W, xs), each_sum(W, xs)
+        np.testing.assert_allclose(got["sums"], expected["sums"])
+        assert type(got["pairs"]) is list and type(got["pairs"][0]) is tuple
+        for a, b in zip(got["pairs"], expected["pairs"], strict=True):
+            np.testing.assert_allclose(a, b)
+    assert [f.cache_info().traces for f in (rows, sums, moved)] == [1, 1, 1]
+
+
+def passed_on(w, xs):
+    return by_generator(w, xs) + np.sum(grad(by_sum)(w, xs)) + ragged_map(pooled, in_axes=(None, 0))(w, xs).sum()
+
+
+def test_lists_that_are_passed_on():
+    jitted = jit(passed_on)
+    for xs in lists(3, 2):
+        expected = by_generator(W, xs) + np.sum(grad(by_sum)(W, xs)) + sum(pooled(W, x).sum() for x in xs)
+        np.testing.assert_allclose(jitted(W, xs), expected)
+    assert jitted.cache_info().traces == 1
+    rows = vmap(by_sum, in_axes=(0, None))
+    for xs in lists(3, 2):
+        np.testing.assert_allclose(rows(np.stack([W, 2 * W]), xs), [by_sum(W, xs), by_sum(2 * W, xs)])
+    assert rows.cache_info().traces == 1
+
+
+def appended(w, xs):
+    moved = []
+    for x in xs:
+        moved.append(x * w)
+    return moved
+
+
+def layers(weights, h):
+    for w in weights:
+        h = np.tanh(h @ w)
+    return h.sum()
+
+
+def first(xs):
+    return xs[0].sum()
+
+
+def mapped(xs):
+    return [x.shape for x in xs], xs
+
+
+def until(xs):
+    total = 0.0
+    for x in xs:
+        if x.sum() > 100:
+            break
+        total += x.sum()
+    return total
+
+
+def test_lists_that_are_read_otherwise_mean_what_they_mean():
+    square = [np.eye(3) * k for k in range(1, 4)]
+    for function, args in ((layers, (square, np.ones((2, 3)))), (first, (square,)), (until, (square,))):
+        jitted = jit(function)
+        np.testing.assert_allclose(jitted(*args), function(*args))
+        assert jitted.lists is None
+    mixed = jit(by_generator)
+    odd = [np.ones((2, 3)), np.ones((1, 3), np.float32)]
+    np.testing.assert_allclose(mixed(W, odd), by_generator(W, odd))
+    np.testing.assert_allclose(mixed(W, lists(2)[0]), by_generator(W, lists(2)[0]))
+    rows = vmap(by_generator, in_axes=(None, 0))
+    stack = [np.ones((4, 2, 3)), np.zeros((4, 5, 3))]
+    np.testing.assert_allclose(rows(W, stack), [by_generator(W, [s[i] for s in stack]) for i in range(4)])
+
+
+def declared(xs: Ragged):
+    total = 1.0
+    for x in xs:
+        total = total * np.sum(x)
+    return total
+
+
+def test_declared_lists():
+    undeclared = jit(lambda w, xs: declared(xs) * w[0], dynamic_shapes={"xs": Ragged})
+    slopes = grad(declared)
+    for xs in lists(3, 1, 4):
+        np.testing.assert_allclose(jit(declared)(xs), declared(xs))
+        np.testing.assert_allclose(undeclared(W, xs), declared(xs) * W[0])
+        for got, x in zip(slopes(xs), xs, strict=True):
+            np.testing.assert_allclose(got, np.full(x.shape, declared(xs) / x.sum()))
+    assert slopes.cache_info().traces == undeclared.cache_info().traces == 1
+
+
+def test_errors_are_those_of_the_function():
+    jitted = jit(by_generator)
+    with pytest.raises(errors.ShapeError):
+        jitted(W, [np.ones((2, 3)), np.ones((2, 4))])
+    np.testing.assert_allclose(jitted(W, lists(2)[0]), by_generator(W, lists(2)[0]))
+    with pytest.raises(errors.SizeMismatchError, match=r"xs\[0\].shape\[1\]"):
+        jit(lambda xs: np.stack([x.sum(0) for x in xs]))([np.ones((2, 3)), np.ones((2, 4))])
+
+
+def test_reports_show_the_program_of_the_batch(tmp_path):
+    jitted, (xs,) = jit(by_generator), lists(3)
+    assert "xs.lengths" in str(explain(jitted)(W, xs))
+    with open(tmp_path / "out", "w") as file:
+        assert profile(jitted, repeat=1, file=file)(W, xs).rows
+    jitted(W, xs)
+    assert "1 program" in str(jitted.explain())
+
+
+def test_batches_in_traced_code():
+    def reduced(w, batch):
+        return (w * batch).sum(), batch.mean(1), np.max(np.sin(batch), axis=2).sum(), np.concatenate(batch).sum(0)
+
+    xs = lists(3)[0]
+    got = jit(reduced)(W, Ragged.from_list(xs))
+    np.testing.assert_allclose(got[0], sum((x * W).sum() for x in xs))
+    np.testing.assert_allclose(got[1], [x.mean(0) for x in xs])
+    np.testing.assert_allclose(got[2], sum(np.sin(x).max(1).sum() for x in xs))
+    np.testing.assert_allclose(got[3], sum(x.sum(0) for x in xs))
+    slopes = grad(lambda b: np.sum(b.mean(1) * W))(Ragged.from_list(xs))
+    for slope, x in zip(slopes, xs, strict=True):
+        np.testing.assert_allclose(slope, np.broadcast_to(W / len(x), x.shape))
+    with pytest.raises(errors.ArgumentError, match="differ in size"):
+        np.sum(Ragged.from_list(xs), axis=0)
