@@ -333,7 +333,8 @@ class KeptLoop:
 
     def _is_empty(self) -> bool:
         """Return whether this call has no iteration, as for `x[k % len(x)]` of an empty array."""
-        return isinstance(self.length, SymbolicSize) and not self.session.frames and not self.length > 0
+        is_size = has_type(self.length, SymbolicSize)
+        return is_size and not self.session.frames and not self.length > 0
 
     def learn_holder(self, holder: Any) -> bool:
         """Learn that iterations change the members of an object; return whether that is new."""
