@@ -49,6 +49,8 @@ class Package:
         self._name, self._extra, self._loaded = name, extra, False
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute == "__wrapped__":  # which `inspect.unwrap` asks of everything: no module has it
+            raise AttributeError(attribute)
         value = getattr(self._module(), attribute)
         self.__dict__[attribute] = value  # later accesses find it without a call
         return value

@@ -24,6 +24,7 @@ class Live(NamedTuple):
 
 
 _NAMES = {"ctx", "id", "attr", "arg", "name", "rest", "op", "ops", "level", "module", "conversion", "is_async", "kind"}
+_NAMES |= {"asname", "type_comment", "tag"}
 
 
 class _Fields(dict[type, tuple[str, ...]]):
@@ -45,7 +46,7 @@ def parts(node: ast.AST) -> list[ast.AST]:
         value = getattr(node, name, None)
         if type(value) is list:
             inside += [v for v in value if isinstance(v, ast.AST)]
-        elif value is not None:
+        elif isinstance(value, ast.AST):
             inside.append(value)
     return inside
 
