@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from anyshape import config
 from anyshape.support.packages import sharing
 from anyshape.tracing import named_dims
+from tests.gate_parts import ONE_IN, is_wide
 from tests.newer_releases import skip_what_needs_newer_releases
 
 SETTINGS = [*type(config).__slots__, "traceback"]
@@ -89,6 +90,10 @@ def pytest_collection(session):
 def pytest_generate_tests(metafunc):
     """Collect no cases that are slow, if these are not asked for: half of all cases, a third of the time."""
     yield
+    if is_wide(metafunc.definition):
+        for case in metafunc._calls:
+            if zlib.crc32(case.id.encode()) % ONE_IN:
+                case.marks.append(pytest.mark.slow.mark)
     if _leaves_out_slow(metafunc.config):
         all_slow = metafunc.definition.get_closest_marker("slow") is not None
         cases = [c for c in metafunc._calls if not all_slow and "slow" not in {mark.name for mark in c.marks}]
