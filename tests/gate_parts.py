@@ -1,4 +1,4 @@
-"""Tests of many alike rows, of which the gate tries one in three; the slow set tries all of them.
+"""Tests with many alike rows: the gate tries one row in three, the slow set all of them.
 
 They are the tests that took two seconds and more of a gate, for programs, sizes and functions that differ in little.
 """

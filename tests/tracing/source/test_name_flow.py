@@ -32,6 +32,6 @@ DULL = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 @pytest.mark.parametrize("text", [TEXT, Path(name_flow.__file__).read_text()], ids=["all kinds", "a module"])
 def test_a_walk_has_all_nodes_but_those_of_uses_and_operators(text):
     tree = ast.parse(text)
-    found = [id(n) for n in name_flow.walk(tree) if not isinstance(n, DULL)]
-    assert len(found) == len({*found})
-    assert {*found} == {id(n) for n in ast.walk(tree) if not isinstance(n, DULL)}
+    walked = [id(n) for n in name_flow.walk(tree) if not isinstance(n, DULL)]
+    assert len(walked) == len({*walked})
+    assert {*walked} == {id(n) for n in ast.walk(tree) if not isinstance(n, DULL)}

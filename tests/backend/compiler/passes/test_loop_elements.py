@@ -253,7 +253,7 @@ def test_a_block_takes_what_it_says():
     def run(h, xs):
         return scan(lambda h, x: (h + np.sin(x) * np.cos(x), ()), h, xs)[0]
 
-    f, h = jit(run), np.ones(50)
+    f, h = jit(run, compile="off"), np.ones(50)  # a build that ends meanwhile takes memory too
     for length in (10, 2_000, 20_000):
         xs = np.ones((length, 50))
         f(h, xs)
