@@ -42,6 +42,7 @@ from benchmarks import (
     npbench,
     peers,
     plain,
+    ragged,
     scientific,
     sizes,
     small,
@@ -62,7 +63,7 @@ except ImportError:
 
 MODULES = (
     importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention, loops, decisions,
-    plain, assigning, scientific, threads, lending, cluster, machine_loops, npbench,
+    plain, assigning, scientific, threads, lending, cluster, machine_loops, ragged, npbench,
 )  # fmt: skip
 SECTIONS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 SECTIONS["one_thread"] = speed.in_one_thread
@@ -77,6 +78,7 @@ SMALLER: dict[str, dict[str, Any]] = {  # in a quick run
     "assigning": {"steps": 3, "elements": 5},
     "loops": {"steps": 10, "examples": 4, "lengths": 5, "libraries": ()},
     "machine_loops": {"scale": 0.01, "libraries": ()},
+    "ragged": {"examples": (3,), "lengths": (4,), "libraries": (), "compile": "off"},
     "threads": {"sizes": (5,)},
     "first_calls": {"ops": (100, 1_000), "leaves": (100,), "libraries": ()},
 }

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,8 @@ class Worker:
     on disk go into `folder`, so that no process finds the work of another.
     """
 
+    module = "benchmarks.worker"
+
     def __init__(self, python: str, name: str, threads: int | None, folder: str, patience: float = 180.0) -> None:
         self.name, self.patience = name, patience
         counts = {} if threads is None else dict.fromkeys(COUNTS, str(threads))
@@ -126,7 +129,7 @@ class Worker:
         self.said = Path(folder, f"{name}.txt")
         with self.said.open("wb") as said:
             self.process = subprocess.Popen(
-                [python, "-m", "benchmarks.worker", name, str(threads or 0)],
+                [python, "-m", self.module, name, str(threads or 0)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=said,
@@ -171,8 +174,8 @@ class Worker:
             self.process.wait()
 
 
-def serve(name: str, threads: int) -> None:
-    """Answer until nobody asks any more; 0 threads stand for the defaults."""
+def serve(name: str, threads: int, make: Callable[[str], Any] = Server) -> None:
+    """Answer by the methods of what is made until nobody asks any more; 0 threads stand for the defaults."""
     available = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     if 0 < threads < len(available):  # not all libraries look at variables of the environment
         os.sched_setaffinity(0, available[:threads])
@@ -185,7 +188,7 @@ def serve(name: str, threads: int) -> None:
         except EOFError:
             return
         try:
-            server = server or Server(name)
+            server = server or make(name)
             answers.send((True, getattr(server, method)(*args)))
         except Exception as error:
             answers.send((False, f"{type(error).__name__}: {error}".partition("\n")[0][:200]))

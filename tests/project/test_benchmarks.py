@@ -31,6 +31,8 @@ from benchmarks import (
     machine_loops,
     npbench,
     npbench_worker,
+    ragged,
+    ragged_models,
     reference,
     run,
     scientific,
@@ -591,6 +593,51 @@ def test_loops_have_the_gradients_of_loops_of_c_by_hand(tmp_path):
         expected, by_hand = machine_loops.by_hand(library, program)()
         for got, want in zip((value, *slopes), (expected, *by_hand), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
+
+
+class HandAsPeer:
+    """Answer for a peer by what is written by hand, whose gradient is off by a factor."""
+
+    def __init__(self, call, factor):
+        self.call, self.factor = call, factor
+
+    def ask(self, method, *args):
+        return (
+            {key: self.factor * y for key, y in self.call().items()} if method == "first" else timing.clock(self.call)
+        )
+
+
+def test_models_of_ragged_batches_have_one_gradient():
+    data = ragged_models.batch(3, 4)
+    assert len({*data.lengths}) > 1, "the examples are of one length"
+    written = []
+    for name in ragged_models.SHAPES:
+        p, made = ragged_models.parameters(name), ragged.programs(name, "off")
+        expected = made.mapped(p, ragged.as_ragged(data))
+        hand = ragged.by_hand(name, made, p, data)
+        for version, call in hand.items():
+            ragged.compare(call(), expected, version)
+        written.append(len(hand))
+    assert written == [3, 2, 3, 3, 2]
+    assert expected.keys() == p.keys() and all(np.abs(y).max() > 1e-4 for y in expected.values())
+    right, wrong = (HandAsPeer(hand["padded"], factor) for factor in (1.0, 1.001))
+    cell = ragged.measured(name, made, 3, 4, QUICK, {"jax": right, "torch": wrong})
+    assert cell.ratios.keys() == {"hand", "jax"} and min(cell.ratios.values()) > 0
+    assert "jax" in cell.detail and "torch: Not equal to tolerance" in cell.detail
+
+
+def test_ragged_batches_have_a_line_for_each_limit():
+    results = ragged.run(timing.Effort(1, 0.0), (2,), (3,), (), ("point cloud",), compile="off")
+    assert [r.limit for r in results] == [1.5, 1.1, 1.3, 1, 2.0] and all(r.value > 0 for r in results)
+    assert results[3].name == "  traces for all examples and lengths" and results[3].within_limit
+    cells = [ragged.Cell("GRU", 1, n, {"hand": 1.0, "jax": n}, "") for n in (1, 4)]
+    assert [(r.value, r.within_limit) for r in ragged.summary(cells)] == [(1, True), (2, False), (4, False)]
+
+
+def test_padded_attention_over_long_examples_is_left_out():
+    lengths = ragged_models.batch(128, 300).lengths
+    assert not ragged.fits("n x n attention", lengths) and ragged.fits("GRU", lengths)
+    assert ragged.fits("n x n attention", ragged_models.batch(16, 300).lengths)
 
 
 @pytest.fixture
