@@ -124,9 +124,8 @@ class Jitted:
             member = self._shared
             if member is not None:
                 return self._call_shared(member, args, kwargs)
-            if self.lists is not None:
-                return self.lists.call(args, kwargs, self._call_own)
-            return self._call_own(args, kwargs)
+            result = self._cache.first_path(self, args, kwargs)
+            return result if result is not NO_MATCH else self._call_other(args, kwargs)
         except rebound.NamesRebound as signal:
             self._rebind(signal)
         except DepartedError as departure:
@@ -139,11 +138,6 @@ class Jitted:
             shorten_traceback(error)
             raise
         return self(*args, **kwargs)
-
-    def _call_own(self, args: tuple[Any, ...], kwargs: dict[str, Any]):
-        """Serve a call by its own programs."""
-        result = self._cache.first_path(self, args, kwargs)
-        return result if result is not NO_MATCH else self._call_other(args, kwargs)
 
     def _call_rebinding(self, rebinding: rebound.Rebinding, args: tuple[Any, ...], kwargs: dict[str, Any]):
         """Call the function with the names that it rebinds as arguments, and write what it gives them."""
@@ -237,6 +231,8 @@ class Jitted:
         for serve, _ in self._cache.fast_paths[1:]:
             if (result := serve(self, args, kwargs)) is not NO_MATCH:
                 return result
+        if self.lists is not None:
+            return self.lists.call(args, kwargs, self._call_general)
         return self._call_general(args, kwargs)
 
     def _call_while_tracing(self, args: tuple[Any, ...], kwargs: dict[str, Any]):
@@ -378,6 +374,8 @@ class Jitted:
 
     def leaves(self, *args: Any, **kwargs: Any) -> Leaves:
         """Return the leaves that a trace for these arguments starts from."""
+        if self.lists is not None or self._finds_lists(args, kwargs):
+            args, kwargs = self.lists.converted(args, kwargs) or (args, kwargs)
         return self._read(args, kwargs).leaves(self.name, pytrees.parameter_names(self))
 
     # -- traces
@@ -523,9 +521,13 @@ class Jitted:
                 return shared._prepared(args, others, on_path)
             except DepartedError as departure:
                 self._leave(departure)
-        is_listed = self.lists is not None or self._finds_lists(args, kwargs)
-        if is_listed and (batches := self.lists.converted(args, kwargs)) is not None:
-            return self.lists.inner._prepared_alone(*batches, on_path)
+        if self.lists is not None or self._finds_lists(args, kwargs):
+            plain = functools.partial(self._prepared_own, on_path=on_path)
+            use = lambda inner, others, named: inner._prepared_own(others, named, on_path)
+            return self.lists.tried(args, kwargs, use, plain)
+        return self._prepared_own(args, kwargs, on_path)
+
+    def _prepared_own(self, args, kwargs, on_path: bool) -> tuple[Call, CacheEntry, bool]:
         try:
             return self._served(args, kwargs if self.rebinding is None else self.rebinding.arguments(kwargs), on_path)
         except rebound.NamesRebound as signal:

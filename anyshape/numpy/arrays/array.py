@@ -504,7 +504,7 @@ class Array(MemoryAttributes, Traced):
 
     @short_traceback
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        if any(has_type(x, NDArrayOperatorsMixin) for x in inputs):
+        if [x for x in inputs if issubclass(type(x), NDArrayOperatorsMixin)]:
             return NotImplemented  # its class has the answer
         if method == "at":
             return writes.ufunc_at(ufunc, *inputs)

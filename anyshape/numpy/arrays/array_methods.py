@@ -67,7 +67,7 @@ def _as_int(x):
 
 def _without_numbers(name: str, x, other):
     """Return the result of an operator for an operand without numbers, None for others."""
-    if getattr(other, "__array_ufunc__", True) is None or has_type(other, NDArrayOperatorsMixin):
+    if getattr(other, "__array_ufunc__", True) is None or issubclass(type(other), NDArrayOperatorsMixin):
         return NotImplemented  # a class that takes arrays itself, such as a polynomial or a Ragged
     if has_type(other, _NO_OPERANDS) or (name in _COMPARISONS and is_foreign(other)):
         _refuse_operand(name, other)

@@ -16,6 +16,7 @@ import optree
 from anyshape.backend.runtime.config import config
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
+from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
 from anyshape.tracing.pytrees import register_class
 from anyshape.tracing.source.iterated import reads_as_examples
@@ -37,6 +38,13 @@ class Listed(Ragged):
     """Batch that stands for a list, in code that is read."""
 
     __slots__ = ()
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Any]) -> Ragged:
+        """Return the batch of rows and sizes; a list of mapped items is none."""
+        if getattr(parts[1], "ndim", 1) != 1:
+            raise ArgumentError("vmap", "a list", "has items that are mapped", "return an array")
+        return super().of_parts(parts)
 
     def __iter__(self) -> Iterator[Any]:
         if isinstance(self.flat, Traced):
@@ -68,6 +76,7 @@ class ListCalls:
 
     def __init__(self, jitted: Jitted, keys: Iterable[Key], known: dict[str, Any]) -> None:
         self.jitted, self.keys, self._known = jitted, {*keys}, known
+        self._names = pytrees.parameter_names(jitted)
         self.is_served = False  # whether a call succeeded
         self.inner = Jitted(_of_batches(jitted.function), jitted.name, jitted.__wrapped__, jitted.options)
         self.inner.use_cache(*jitted.own_programs)
@@ -80,11 +89,10 @@ class ListCalls:
     def converted(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Return the arguments with batches in place of lists; None if no list is one of arrays of one kind."""
         batches = Batches(self.jitted.name, self._known)
-        names = pytrees.parameter_names(self.jitted)
         new: dict[Key, Any] = {}
         for key, x in [*enumerate(args), *kwargs.items()]:
             if type(x) is list and key in self.keys:
-                path = pytrees.named(f"args[{key}]", names) if isinstance(key, int) else key
+                path = pytrees.named(f"args[{key}]", self._names) if type(key) is int else str(key)
                 if not (_is_uniform(x) if x else path in self._known):
                     return None
                 new[key] = batches.member(x, 0, path)
@@ -95,26 +103,38 @@ class ListCalls:
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], plain: Callable[..., Any]) -> Any:
         """Return the result of a call; what has no answer for batches is called with the lists themselves."""
+        return self.tried(args, kwargs, _called, plain)
+
+    def tried(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], use: Callable[..., Any], plain: Callable[..., Any]
+    ) -> Any:
+        """Return what `use` gives for the function of batches and its arguments, else `plain` for the lists."""
         batches = self.converted(args, kwargs)
         if batches is None:
             return plain(args, kwargs)
         try:
-            result = self.inner(*batches[0], **batches[1])
+            result = use(self.inner, *batches)
         except Exception:
             result = plain(args, kwargs)  # raises what the function raises
             if not self.is_served:
                 self.keys.clear()
             return result
         self.is_served = True
-        return optree.tree_map(_as_list, result, is_leaf=_is_listed, namespace=pytrees.NAMESPACE)
+        return result
+
+
+def _called(inner: Jitted, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the result of a call with batches, with lists in place of batches."""
+    return optree.tree_map(_as_list, inner(*args, **kwargs), is_leaf=_is_listed, namespace=pytrees.NAMESPACE)
 
 
 def _is_uniform(items: Sequence[Any]) -> bool:
     """Return whether items are arrays of one dtype and number of axes, with an axis or more."""
     first = items[0]
-    if not isinstance(first, np.ndarray) or not first.ndim or first.dtype.hasobject:
+    if not has_type(first, np.ndarray) or not first.ndim or first.dtype.hasobject:
         return False
-    return all(type(x) is type(first) and x.ndim == first.ndim and x.dtype == first.dtype for x in items)
+    kind, axes, dtype = type(first), first.ndim, first.dtype
+    return all(type(x) is kind and x.ndim == axes and x.dtype == dtype for x in items)
 
 
 def _is_listed(x: Any) -> bool:
@@ -122,7 +142,7 @@ def _is_listed(x: Any) -> bool:
 
 
 def _as_list(x: Any) -> Any:
-    return [x[i] for i in range(len(x))] if _is_listed(x) else x
+    return [*x] if isinstance(x, Listed) else [x[i] for i in range(len(x))] if isinstance(x, _Rows) else x
 
 
 def _of_batches(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -176,7 +196,7 @@ def takes_examples(function: Any, key: Key) -> bool:
     if (axes := getattr(function, "in_axes", None)) is not None:
         return not _is_shared(axes, key)
     if isinstance(function, types.MethodType):
-        return takes_examples(function.__func__, key + 1 if isinstance(key, int) else key)
+        return takes_examples(function.__func__, key + 1 if has_type(key, int) else key)
     is_read = isinstance(function, types.FunctionType) and not getattr(function, "__anyshape_as_written__", False)
     return is_read and _reads_examples(function, key)
 
@@ -199,7 +219,7 @@ def _declared(jitted: Jitted, key: Key) -> Any:
     names, declared = pytrees.parameter_names(jitted), shapes.declared
     if isinstance(declared, (tuple, list)):
         declared = dict(enumerate(declared)) | dict(zip(names, declared, strict=False))
-    by_name = declared.get(names[key]) if isinstance(key, int) and key < len(names) else None
+    by_name = declared.get(names[key]) if has_type(key, int) and key < len(names) else None
     return declared.get(key) if by_name is None else by_name
 
 
@@ -210,7 +230,7 @@ def _is_shared(in_axes: Any, key: Key) -> bool:
     """Return whether all examples share an argument of a function that is mapped."""
     if not isinstance(in_axes, (tuple, list)):
         return in_axes is None
-    return isinstance(key, int) and key < len(in_axes) and in_axes[key] is None
+    return has_type(key, int) and key < len(in_axes) and in_axes[key] is None
 
 
 def _transformed(function: Any, args: Sequence[Any], keywords: dict[str, Any]) -> Any:

@@ -82,6 +82,11 @@ class Ragged(NDArrayOperatorsMixin):
         is_batch = isinstance(batch, Ragged)
         return batch if is_batch else joined_batch("Ragged.from_list", "arrays", batch, ragged_axes or 1)
 
+    @classmethod
+    def of_parts(cls, parts: Sequence[Any]) -> Ragged:
+        """Return the batch of rows and sizes that a transform gives."""
+        return made(parts[0], parts[1:], cls)
+
     @property
     def lengths(self) -> Any:
         """Sizes of the ragged axis by example, of shape (B,), or of k ragged axes, of shape (B, k)."""
@@ -133,7 +138,13 @@ class Ragged(NDArrayOperatorsMixin):
         return part if len(self.sizes) == 1 else part.reshape((*[n[i] for n in self.sizes], *self.flat.shape[1:]))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([self[i] for i in range(len(self))])
+        if isinstance(self.flat, Traced) or isinstance(self.sizes[0], Traced):
+            return iter([self[i] for i in range(len(self))])
+        ends = np.cumsum(self.rows).tolist()
+        parts = [self.flat[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        if len(self.sizes) > 1:
+            parts = [x.reshape((*n, *x.shape[1:])) for x, *n in zip(parts, *self.sizes, strict=True)]
+        return iter(parts)
 
     def __repr__(self) -> str:
         if any(isinstance(x, Traced) for x in (self.flat, *self.sizes)):
@@ -309,7 +320,7 @@ def register_batch(kind: type[Ragged]) -> None:
     register_class(
         kind,
         lambda x: ((x.flat, *x.sizes), None, names_of_parts(len(x.sizes))),
-        lambda _, parts: made(parts[0], parts[1:], kind),
+        lambda _, parts: kind.of_parts(parts),
         optree.GetAttrEntry,
     )
     register_class(
@@ -346,14 +357,16 @@ def _joined(arrays: Sequence[Any], ragged_axes: int) -> Ragged:
     shapes = [x.shape for x in arrays]
     differing = [axis for axis in range(arrays[0].ndim) if any(s[axis] != shapes[0][axis] for s in shapes)]
     count = max(ragged_axes, 1, *[axis + 1 for axis in differing])
-    rows = [x if count == 1 else x.reshape((math.prod(x.shape[:count]), *x.shape[count:])) for x in arrays]
-    return made(anp.concatenate(rows), [anp.array([s[axis] for s in shapes]) for axis in range(count)])
+    rows = arrays if count == 1 else [x.reshape((math.prod(x.shape[:count]), *x.shape[count:])) for x in arrays]
+    library: Any = anp if any(isinstance(x, Traced) for x in arrays) else np
+    return made(library.concatenate(rows), [library.array([s[axis] for s in shapes]) for axis in range(count)])
 
 
 def _check_alike(function: str, path: str, arrays: Sequence[Any]) -> None:
     """Raise ArgumentError unless all arrays have the dtype and the number of axes of the first one."""
     first = arrays[0]
-    for i, x in enumerate(arrays):
+    is_alike = not first.dtype.hasobject and all(x.dtype == first.dtype and x.ndim == first.ndim for x in arrays)
+    for i, x in enumerate([] if is_alike else arrays):
         if x.dtype.hasobject:
             advice = "convert it to numbers, as with astype(float)"
             raise ArgumentError(function, f"example {i} of {path}", f"has dtype {x.dtype}", advice)

@@ -79,7 +79,10 @@ def may_gain(plan: Plan) -> bool:
 
 def has_loop(steps: Iterable[Any]) -> bool:
     """Return whether a step of a plan, or a node of a graph, is a loop, or has one inside."""
-    return any(step.op in LOOPS or any(has_loop(graph.nodes) for graph in subgraphs(step)) for step in steps)
+    for step in steps:
+        if step.op in LOOPS or (step.op.has_subgraphs and any(has_loop(g.nodes) for g in subgraphs(step))):
+            return True
+    return False
 
 
 def largest_arrays(plan: Plan) -> list[Size]:
