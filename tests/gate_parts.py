@@ -1,9 +1,9 @@
-"""Tests with many alike rows: the gate tries one row in three, the slow set all of them.
+"""Tests with many alike rows: the gate tries one row in four, the slow set all of them.
 
 They are the tests that took two seconds and more of a gate, for programs, sizes and functions that differ in little.
 """
 
-ONE_IN = 3
+ONE_IN = 4
 WIDE = {
     "autodiff/test_dynamic_size_derivatives": ("test_repeated_derivatives_of_broadcast_run_time_sizes",),
     "autodiff/test_equal_values": (
