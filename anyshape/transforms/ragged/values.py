@@ -202,7 +202,8 @@ class Ragged(NDArrayOperatorsMixin):
     def _elements(self, function: Any, axis: Any, others: dict[str, Any]) -> Any:
         """Return what a function of all elements takes, None if it is one of each example."""
         if function is np.concatenate:
-            return [self.flat] if axis == 0 and len(self.sizes) == 1 else None
+            parts = [self.flat] if self.sizes[0].shape[0] > 0 else []  # of no examples NumPy has no result
+            return parts if axis == 0 and len(self.sizes) == 1 else None
         return self.flat if axis is None and function in _OF_ALL and not others else None
 
     def sum(self, axis: int | None = None) -> Any:

@@ -208,3 +208,14 @@ def test_batches_in_traced_code():
         np.testing.assert_allclose(slope, np.broadcast_to(W / len(x), x.shape))
     with pytest.raises(errors.ArgumentError, match="differ in size"):
         np.sum(Ragged.from_list(xs), axis=0)
+
+
+def test_no_arrays_to_concatenate_are_the_error_of_numpy():
+    f = jit(lambda xs: np.concatenate([x + 1 for x in xs]))
+    for count in (3, 0, 5, 0):
+        xs = [np.arange(k + 1.0) for k in range(count)]
+        if count:
+            np.testing.assert_array_equal(f(xs), np.concatenate(xs) + 1)
+        else:
+            with pytest.raises(ValueError, match="at least one array"):
+                f(xs)
