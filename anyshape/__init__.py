@@ -1,4 +1,27 @@
-"""Trace plain NumPy functions once, differentiate them and run them at any shape."""
+"""Trace plain NumPy functions once, differentiate them and run them at any shape.
+
+Write a function in NumPy, and make another of it that takes arrays of any size::
+
+    import numpy as np
+    from anyshape import value_and_grad
+
+    def loss(w, x, y):
+        return np.mean(np.logaddexp(0, -y * (x @ w)))
+
+    step = value_and_grad(loss)
+    value, gradient = step(np.zeros(3), np.ones((5, 3)), np.ones(5))
+    step.cache_info()
+
+- Derivatives: `grad`, `value_and_grad`, `jacobian`, `hessian`, `jvp`, `vjp`, `hvp`; `check_grads` compares them with
+  finite differences.
+- Programs: `jit` keeps one for all sizes, `vmap` maps one over an axis, `ragged_map` over examples of unequal sizes.
+  `trace` gives it to print, `export` to save, and `load` reads it.
+- Loops: Python's own are read. `scan`, `while_loop`, `fori_loop` and `cond` say them by hand.
+- Questions: `explain` says why a function was traced, `profile` where the time of a call goes.
+
+``help(anyshape.grad)`` and its like have all arguments and an example. From a shell, ``anyshape demo`` trains a small
+model, and ``anyshape --help`` shows what the command line has.
+"""
 
 import sys as _sys
 from typing import Any

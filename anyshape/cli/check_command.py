@@ -3,7 +3,7 @@
 import argparse
 import contextlib
 import json
-import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from anyshape.cli.load_target import Arguments, UsageError, assignments, draw, one_line, read_numbers, read_sizes, shown
-from anyshape.errors import MissingPackageError
 from anyshape.inspect.explanation import to_plain
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import rich_console, rich_progress, rich_table
+from anyshape.support.terminal import print_table, progress_bar
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.check_grads import Checker, Measurement
 
@@ -73,18 +72,11 @@ def _read_options(arguments: Arguments, options: argparse.Namespace) -> tuple[li
 
 
 def _with_progress(cases: Sequence[dict[str, int]]) -> Iterator[dict[str, int]]:
-    """Yield the cases, with a bar on a terminal if rich is installed."""
-    try:
-        progress = _progress(rich_console.Console(stderr=True))
-    except MissingPackageError:
-        yield from cases
-        return
-    with progress as bar:
-        task = bar.add_task("checking", total=len(cases), sizes="")
-        for case in cases:
-            bar.update(task, sizes=shown(case))
+    """Yield the cases, with a bar on a terminal."""
+    with progress_bar("checking", len(cases), "{sizes}", disable=not sys.stderr.isatty()) as show:
+        for done, case in enumerate(cases):
+            show(done, sizes=shown(case))
             yield case
-            bar.advance(task)
 
 
 def _plain(target: str, rows: Sequence[Row], checker: Checker) -> dict[str, Any]:
@@ -152,30 +144,9 @@ def report(target: str, rows: Sequence[Row], checker: Checker) -> None:
     """Print the table, every disagreement, and the number of traces; in colours if rich is installed."""
     refused = [r for r in rows if r.refused and r.ok]
     listed = rows if len(rows) <= _LISTED else [r for r in rows if r not in refused]
-    title, cells = f"{target}, largest errors", [[shown(row.sizes), *_cells(row)] for row in listed]
+    cells = [[shown(row.sizes), *_cells(row)] for row in listed]
     remarks = list(_remarks(rows, refused, checker))
-    try:
-        _print_in_colours(title, cells, remarks)
-    except MissingPackageError:
-        _print_plainly(title, cells, remarks)
-
-
-def _print_in_colours(title: str, cells: Sequence[Sequence[str]], remarks: Sequence[str]) -> None:
-    table, console = rich_table.Table(title=title), rich_console.Console()
-    for name in _COLUMNS:
-        table.add_column(name, justify="left" if name == "sizes" else "right")
-    for row in cells:
-        table.add_row(*row)
-    console.print(table)
-    for line in remarks:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _print_plainly(title: str, cells: Sequence[Sequence[str]], remarks: Sequence[str]) -> None:
-    table = [_COLUMNS, *[[re.sub(r"\[/?(red|green)\]", "", cell) for cell in row] for row in cells]]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = ["  ".join([c.ljust(w) for c, w in zip(row, widths, strict=True)]).rstrip() for row in table]
-    print("\n".join([title, *lines, *remarks]))
+    print_table(cells, columns=_COLUMNS, title=f"{target}, largest errors", remarks=remarks)
 
 
 def _remarks(rows: Sequence[Row], refused: Sequence[Row], checker: Checker) -> Iterator[str]:
@@ -220,16 +191,3 @@ def _cells(row: Row) -> list[str]:
     chosen = [row.worst(1, "value"), row.worst(1, "fwd"), row.worst(1, "rev"), row.worst(2, "")]
     cells = ["" if m is None else f"{m.error:.1e}" if m.ok else f"[red]{m.error:.1e}[/red]" for m in chosen]
     return [*cells, "[green]yes[/green]" if row.ok else "[red]NO[/red]"]
-
-
-def _progress(console):
-    return rich_progress.Progress(
-        rich_progress.TextColumn("{task.description}"),
-        rich_progress.BarColumn(),
-        rich_progress.MofNCompleteColumn(),
-        rich_progress.TimeElapsedColumn(),
-        rich_progress.TextColumn("{task.fields[sizes]}"),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )

@@ -29,18 +29,17 @@ from anyshape.transforms.grad import value_and_grad
 from anyshape.transforms.jit import explain, export, jit, load, profile
 
 EPILOG = """examples:
-  anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --grad
-  anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --html loss.html
-  anyshape show loss.anyshape --html loss.html
-  anyshape show model.py:filtered --shapes "n; 3" --grad --c
-  anyshape explain examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --sizes 1,8
-  anyshape profile examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --sizes n=300,d=64 --html profile.html
+  anyshape show anyshape.demo.cluster:loss --shapes "d; n, d+1" --grad
+  anyshape show anyshape.demo.cluster:loss --shapes "d; n, d+1" --html loss.html
   anyshape show anyshape.numpy:tile --shapes "n, 3; =k"
-  anyshape export examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --out loss.anyshape
+  anyshape explain anyshape.demo.train:layer_norm --shapes "n, d; d" --sizes 1,8
+  anyshape profile anyshape.demo.cluster:loss --shapes "d; n, d+1" --sizes n=300,d=64 --html profile.html
+  anyshape check numpy:matmul --shapes "n, k; k, 3" --sizes 0,1,5
+  anyshape export anyshape.demo.cluster:loss --shapes "d; n, d+1" --out loss.anyshape
+  anyshape show loss.anyshape --html loss.html
   anyshape run loss.anyshape arguments.npz --out results.npz
   anyshape cache --clear
   anyshape completion bash >> ~/.bashrc
-  anyshape check numpy:matmul --shapes "n, k; k, 3" --sizes 0,1,5
 """
 
 

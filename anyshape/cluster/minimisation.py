@@ -24,7 +24,8 @@ from anyshape.cluster.chunked import ChunkedSum
 from anyshape.cluster.chunks import chunks_of, fetched, mapped_leaves, value_of
 from anyshape.errors import ArgumentError, ClusterError
 from anyshape.program.program import Program
-from anyshape.support.packages import gradient_transformations, rich_progress, scipy_optimize
+from anyshape.support.packages import gradient_transformations, scipy_optimize
+from anyshape.support.terminal import progress_bar
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.digest import state_digest
 from anyshape.tracing.captured.watch import watch
@@ -88,7 +89,9 @@ def minimize(
     run = _Run(
         steps, Path(os.fspath(file)) if file is not None else None, callback, functools.partial(_problem, pair, args)
     )
-    with _bar(progress, name or "minimize", steps) as run.show:
+    with progress_bar(
+        name or "minimize", steps, "{done:.0f}/{total}, value {value:.6g}", disable=not progress
+    ) as run.show:
         if name.lower() in _SCIPY:
             solver = _SCIPY[name.lower()]
             return _by_scipy(run, (pair, loss), w0, tuple(args), solver, dict(options or {}))
@@ -140,7 +143,7 @@ class _Run:
         problem: Callable[[], dict[str, str]],
     ) -> None:
         self.steps, self.file, self.callback, self.problem = steps, file, callback, problem
-        self.show: Callable[[int, float], None] = lambda n, value: None
+        self.show: Callable[..., None] = lambda n, **fields: None
         self.last: Any = None
         self._written = time.monotonic()
 
@@ -191,7 +194,7 @@ class _Run:
     def ended(self, w: Any, value: float, count: int) -> bool:
         """Show an iteration and call back; return True where that stops the run."""
         self.last = w
-        self.show(count, value)
+        self.show(count, value=value)
         return self.callback is not None and bool(self.callback(_result(w, value, count)))
 
     @contextlib.contextmanager
@@ -402,24 +405,6 @@ def _restored(tree, stored: Mapping[str, np.ndarray]):
     """Return a tree with the leaves of a file."""
     leaves, structure = flatten(tree)
     return unflatten(structure, [stored[f"leaf{i}"] for i in range(len(leaves))])
-
-
-# -- progress
-
-
-@contextlib.contextmanager
-def _bar(progress: bool, name: str, steps: int) -> Iterator[Callable[[int, float], None]]:
-    """Yield what shows the number of iterations and the value: a bar, or nothing."""
-    if not progress:
-        yield lambda count, value: None
-        return
-    columns = [
-        rich_progress.TextColumn("{task.description}"), rich_progress.BarColumn(), rich_progress.MofNCompleteColumn(),
-        rich_progress.TextColumn("value {task.fields[value]:.6g}"), rich_progress.TimeElapsedColumn(),
-    ]  # fmt: skip
-    with rich_progress.Progress(*columns) as bar:
-        task = bar.add_task(name, total=steps, value=np.nan)
-        yield lambda count, value: bar.update(task, completed=count, value=value)
 
 
 _SAMPLE = 4  # chunks on workers whose content the client reads

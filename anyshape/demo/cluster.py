@@ -10,7 +10,8 @@ import numpy as np
 
 import anyshape
 from anyshape.cluster import Dask, Processes, Serial, chunked_sum, minimize
-from anyshape.support.packages import dask_delayed, rich_console, rich_table
+from anyshape.support.packages import dask_delayed
+from anyshape.support.terminal import print_table
 
 COLUMNS = 64
 MOST_ROWS = 8000  # of a chunk
@@ -46,24 +47,24 @@ def run(executor: Any, paths: list[Path], steps: int, progress: bool) -> tuple[A
     return result, chunked, minimize(serial, start, (mapped,), steps=steps)
 
 
-def report(result: Any, chunked: Any, serial: Any, seconds: float) -> Any:
-    """Return what was seen as a table to print."""
-    table, last = rich_table.Table(show_header=False), chunked.report
-    table.add_row(
-        "chunks", f"{len(last.rows)}, of {len(set(last.rows))} sizes, {min(last.rows)} to {max(last.rows)} rows"
-    )
-    table.add_row("rows", f"{sum(last.rows)}")
-    table.add_row("iterations, passes", f"{result.nit}, {result.nfev} in {seconds:.1f} s")
-    for worker in last.workers:
-        text = (
-            f"{worker.traces} traces, {worker.loads} load, {worker.chunks} chunks, {worker.rows} rows in the last pass"
-        )
-        table.add_row(f"worker {worker.worker}", text)
-    table.add_row("program sent", f"{last.payload / 1e3:.1f} kB")
-    table.add_row("loss", f"{result.fun:.6f}")
+def report(result: Any, chunked: Any, serial: Any, seconds: float) -> list[tuple[str, str]]:
+    """Return what was seen as the rows of a table."""
+    last = chunked.report
+    sizes = f"{len(set(last.rows))} sizes, {min(last.rows)} to {max(last.rows)} rows"
+    workers = [
+        (f"worker {w.worker}", f"{w.traces} traces, {w.loads} load, {w.chunks} chunks, {w.rows} rows in the last pass")
+        for w in last.workers
+    ]
     same = np.array_equal(result.x, serial.x)
-    table.add_row("equal to one process", "bit for bit" if same else f"to {np.max(np.abs(result.x - serial.x)):.1e}")
-    return table
+    return [
+        ("chunks", f"{len(last.rows)}, of {sizes}"),
+        ("rows", f"{sum(last.rows)}"),
+        ("iterations, passes", f"{result.nit}, {result.nfev} in {seconds:.1f} s"),
+        *workers,
+        ("program sent", f"{last.payload / 1e3:.1f} kB"),
+        ("loss", f"{result.fun:.6f}"),
+        ("equal to one process", "bit for bit" if same else f"to {np.max(np.abs(result.x - serial.x)):.1e}"),
+    ]
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
@@ -90,6 +91,6 @@ def main(argv: list[str] | None = None) -> int:
             start = time.perf_counter()
             result, chunked, serial = run(executor, paths, options.steps, not options.no_progress)
             seconds = time.perf_counter() - start
-    rich_console.Console().print(report(result, chunked, serial, seconds))
+    print_table(report(result, chunked, serial, seconds))
     is_equal = np.allclose(result.x, serial.x, rtol=1e-9)
     return 0 if is_equal and not chunked.report.traces else 1

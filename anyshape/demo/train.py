@@ -33,7 +33,8 @@ import optree
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape.support.packages import matplotlib_figure, rich_console, rich_progress, rich_table
+from anyshape.support.packages import matplotlib_figure
+from anyshape.support.terminal import print_table, progress_bar
 
 SHORTEST, LONGEST = 20, 400
 
@@ -242,8 +243,8 @@ def train(step: Step, *, steps: int, seconds: float, seed: int, progress: bool) 
     params = init(rng, VOCABULARY)
     adam, history = Adam(params), History()
     before = mean_loss(params, held_out)
-    with _progress_bar(disable=not progress) as bar:
-        task = bar.add_task("training", total=1.0, loss=before, step=0)
+    text = "step {step}, loss {loss:.3f}"
+    with progress_bar("training", 1.0, text, disable=not progress) as show:
         start = time.perf_counter()
         for index, tokens in enumerate(epochs(rng, texts)):
             if (done := max(index / steps, (time.perf_counter() - start) / seconds)) >= 1:
@@ -252,8 +253,8 @@ def train(step: Step, *, steps: int, seconds: float, seed: int, progress: bool) 
             adam.update(grads, rate_at(index, done))
             history.losses.append(float(value))
             history.lengths.append(len(tokens))
-            bar.update(task, completed=done, loss=np.mean(history.losses[-100:]), step=index + 1)
-        bar.update(task, completed=1.0)
+            show(done, loss=np.mean(history.losses[-100:]), step=index + 1)
+        show(1.0, loss=np.mean(history.losses[-100:]), step=len(history.losses))
     history.held_out = before, mean_loss(params, held_out)
     return history
 
@@ -308,23 +309,28 @@ def relative_difference(tree: Any, expected: Any) -> float:
     return math.sqrt(gap / sum(float(np.sum(y * y)) for _, y in pairs))
 
 
-def report(history: History, traces: int) -> Any:
-    """Return the measurements as a table to print."""
-    table = rich_table.Table(show_header=False)
-    table.add_row("steps", f"{len(history.losses)}")
-    table.add_row("distinct lengths", f"{len(set(history.lengths))}")
-    table.add_row("traces", f"{traces}")
-    table.add_row("first call, trace included", f"{history.first_call:.2f} s")
+def report(history: History, traces: int) -> list[tuple[str, str]]:
+    """Return the measurements as the rows of a table."""
+    rows = [
+        ("steps", f"{len(history.losses)}"),
+        ("distinct lengths", f"{len(set(history.lengths))}"),
+        ("traces", f"{traces}"),
+        ("first call, trace included", f"{history.first_call:.2f} s"),
+    ]
     if history.compared:
         ours, theirs = np.median(history.compared, axis=0)
         ratio = np.median([mine / other for mine, other in history.compared])
-        table.add_row("a step, anyshape", f"{1e3 * ours:.2f} ms (median of {len(history.compared)})")
-        table.add_row("the same step, NumPy by hand", f"{1e3 * theirs:.2f} ms")
-        table.add_row("anyshape / by hand", f"{ratio:.2f} (median of ratios)")
-        table.add_row("largest gradient difference", f"{history.difference:.1e} (relative)")
-    table.add_row("loss, first and last steps", f"{history.losses[0]:.3f} -> {_tail(history.losses):.3f}")
-    table.add_row("held-out loss", "{:.3f} -> {:.3f} nats per character".format(*history.held_out))
-    return table
+        rows += [
+            ("a step, anyshape", f"{1e3 * ours:.2f} ms (median of {len(history.compared)})"),
+            ("the same step, NumPy by hand", f"{1e3 * theirs:.2f} ms"),
+            ("anyshape / by hand", f"{ratio:.2f} (median of ratios)"),
+            ("largest gradient difference", f"{history.difference:.1e} (relative)"),
+        ]
+    return [
+        *rows,
+        ("loss, first and last steps", f"{history.losses[0]:.3f} -> {_tail(history.losses):.3f}"),
+        ("held-out loss", "{:.3f} -> {:.3f} nats per character".format(*history.held_out)),
+    ]
 
 
 def draw(history: History, path: Path) -> None:
@@ -346,17 +352,6 @@ def draw(history: History, path: Path) -> None:
 def _tail(losses: list[float]) -> float:
     """Return the mean of the last twentieth: single paragraphs scatter widely."""
     return float(np.mean(losses[-max(1, len(losses) // 20) :]))
-
-
-def _progress_bar(*, disable: bool):
-    return rich_progress.Progress(
-        rich_progress.TextColumn("{task.description}"),
-        rich_progress.BarColumn(),
-        rich_progress.TextColumn("step {task.fields[step]}"),
-        rich_progress.TextColumn("loss {task.fields[loss]:.3f}"),
-        rich_progress.TimeRemainingColumn(),
-        disable=disable,
-    )
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
@@ -383,11 +378,14 @@ def main(argv: list[str] | None = None) -> int:
     history = train(
         step, steps=options.steps, seconds=options.seconds, seed=options.seed, progress=not options.no_progress
     )
-    draw(history, options.out)
     traces = step.cache_info().traces
-    console = rich_console.Console()
-    console.print(report(history, traces))
-    console.print(f"loss curve: {options.out}")
+    print_table(report(history, traces))
+    try:
+        draw(history, options.out)
+    except ModuleNotFoundError:
+        print("loss curve: not drawn, as matplotlib is not installed")
+    else:
+        print(f"loss curve: {options.out}")
     return 0 if traces == 1 else 1
 
 

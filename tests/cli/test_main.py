@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from anyshape import ShapeDtypeStruct, export
 from anyshape.cli import main
 from anyshape.cli.load_target import UsageError, load_function
-from anyshape.support import packages
+from anyshape.cli.main import EPILOG
+from anyshape.support import packages, terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -369,16 +371,28 @@ def test_help_shows_examples(run):
     assert "anyshape check numpy:matmul" in out
 
 
-def test_a_missing_package_is_named(run, monkeypatch):
-    for name in [m for m in sys.modules if m == "rich" or m.startswith("rich.")]:
+def test_examples_of_the_help_run(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("arguments.npz", w=np.ones(2), rows=np.ones((4, 3)))
+    commands = [shlex.split(line) for line in EPILOG.splitlines()[1:] if "--clear" not in line and ">>" not in line]
+    for command in commands:
+        assert command[0] == "anyshape" and run(*command[1:])[0] == 0, command
+    assert {f.name for f in tmp_path.iterdir()} >= {"loss.html", "profile.html", "loss.anyshape", "results.npz"}
+
+
+def test_commands_need_neither_rich_nor_matplotlib(run, monkeypatch):
+    for name in [m for m in sys.modules if m.partition(".")[0] in ("rich", "matplotlib")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "rich", None)
-    for package in (packages.rich_console, packages.rich_progress, packages.rich_table):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for package in (packages.rich_console, packages.rich_progress, packages.rich_table, packages.matplotlib_figure):
         for name in [n for n in vars(package) if not n.startswith("_")]:  # found at an earlier use
             monkeypatch.delattr(package, name)
-    code, _, err = run("demo")
-    assert code == 2
-    assert "pip install 'anyshape[demo]'" in err and err.count("\n") == 1
+    monkeypatch.setattr(terminal, "_EVERY", 0.0)
+    code, out, err = run("demo", "--steps", "12")
+    assert code == 0
+    assert "anyshape / by hand" in out and out.endswith("matplotlib is not installed\n")
+    assert err.splitlines()[-1].startswith("training: 100 %, step 12, loss ")
     code, out, _ = run("check", "f:layer", "--shapes", "n, 2; 2, 2", "--sizes", "1,3")
     assert code == 0
     assert out.splitlines()[1].split() == ["sizes", "value", "jvp", "vjp", "second", "order", "ok"]

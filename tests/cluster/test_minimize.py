@@ -177,7 +177,7 @@ def test_a_callback_stops_and_a_bar_shows(data, capsys):
     for method in ("L-BFGS-B", "adam"):
         result = minimize(f, np.zeros(3), data, method=method, progress=True, callback=lambda r: r.nit == 2)
         assert result.nit == 2 and not result.success
-        assert method in capsys.readouterr().out
+        assert method in capsys.readouterr().err
 
 
 def test_mistakes_are_refused(data):
