@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 import anyshape
-from anyshape.tracing.source import read
+from anyshape.tracing.source import read, stored
 from benchmarks.timing import Effort, Result, interleaved, ratio, seconds
 
 SIZE, SWEEPS, PARTICLES, ROWS = 40, 10, 50, 300
@@ -20,7 +20,7 @@ LINES = 100  # of a function that is read
 
 def run(effort: Effort) -> list[Result]:
     """The results of this file."""
-    return [*nest(effort), *resampling(effort), *fit(), reading(effort)]
+    return [*nest(effort), *resampling(effort), *fit(), *reading(effort)]
 
 
 def relaxed(u: Any, sweeps: Any) -> Any:
@@ -110,9 +110,9 @@ def _warm(name: str, ours: Any, theirs: Any, args: tuple[Any, ...], effort: Effo
     return Result(name, ratio(table[:, 0], table[:, 1]), "x", limit, detail)
 
 
-def reading(effort: Effort) -> Result:
-    """The time to read a function: its syntax, the analysis of its loops, and the rewritten code."""
-    least = np.inf
+def reading(effort: Effort) -> list[Result]:
+    """The time to read a function: its syntax, the analysis of its loops, and the rewritten code, or what is stored."""
+    least = again = np.inf
     for k in range(max(effort.rounds // 4, 3)):
         body = [f"    for i in range({k}, len(x) - {n}):\n        x[i] += x[i + {n}] * 2\n" for n in range(LINES // 2)]
         text, file = f"def function{k}(x):\n{''.join(body)}    return x\n", f"<function {k}>"
@@ -123,4 +123,9 @@ def reading(effort: Effort) -> Result:
         code = read._code(space[f"function{k}"])
         least = min(least, time.process_time() - start)
         assert not isinstance(code, str), code
-    return Result(f"reading a function of {LINES} lines", least * 1e3, "ms")
+        own = space[f"function{k}"].__code__.replace(co_filename=__file__)
+        stored.store(own, "", code)
+        again = min(again, _once(lambda own=own: stored.stored(own, "")))  # type: ignore[misc]
+        assert stored.stored(own, "") == code
+    name = f"reading a function of {LINES} lines"
+    return [Result(name, least * 1e3, "ms"), Result(f"{name}, in another process", again * 1e3, "ms", 3.0)]

@@ -17,9 +17,11 @@ from hypothesis import HealthCheck, settings
 from anyshape import config
 from anyshape.support.packages import sharing
 from anyshape.tracing import named_dims
+from anyshape.tracing.source import stored
 from tests.gate_parts import ONE_IN, is_wide
 from tests.newer_releases import skip_what_needs_newer_releases
 
+stored.LEAST = float("inf")  # functions of tests do not come from other runs
 SETTINGS = [*type(config).__slots__, "traceback"]
 _SLOW_PARTS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile("default", deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_PARTS)

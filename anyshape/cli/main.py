@@ -23,6 +23,7 @@ from anyshape.support.packages import argcomplete, demo_cluster
 from anyshape.support.version import __version__
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.pytrees import flatten, result_paths
+from anyshape.tracing.source import stored
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.arguments.specs import trace
 from anyshape.transforms.grad import value_and_grad
@@ -270,6 +271,7 @@ def _cache(options: argparse.Namespace, rest: list[str]) -> int:
         folder, objects = toolchain.cache_folder(), toolchain.cached_objects()
         if options.clear:
             toolchain.clear_cache()
+            stored.clear()
     except (toolchain.BuildError, OSError) as error:
         raise targets.UsageError(str(error)) from error
     held, most = sum([cached.bytes for cached in objects]), toolchain.MOST_BYTES

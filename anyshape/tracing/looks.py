@@ -23,7 +23,7 @@ from typing import Any
 from anyshape.graph.ir.builder import Builder, HiddenError
 from anyshape.graph.prover.user_stack import traced_frames
 from anyshape.tracing.source.find import syntax_of
-from anyshape.tracing.source.read import source_of
+from anyshape.tracing.source.read import before_rewriting
 from anyshape.tracing.source.rebuild import code_of
 
 # packages that show values, and use none
@@ -281,10 +281,10 @@ def _function_around(
     code: types.CodeType, position: tuple[Any, ...], namespace: dict[str, Any]
 ) -> tuple[ast.FunctionDef, list[ast.AST]]:
     """Return a function, and the statements and expressions in it around a position, outermost first."""
-    read = source_of(code)
-    syntax = syntax_of(code, namespace) if read is None else read
+    code = before_rewriting(code)
+    syntax = syntax_of(code, namespace)
     if isinstance(syntax, str) or not isinstance(syntax.node, ast.FunctionDef) or None in position:
         raise _NoLookError
-    if read is None and [*code_of(syntax, code.co_freevars).co_positions()] != [*code.co_positions()]:
+    if [*code_of(syntax, code.co_freevars).co_positions()] != [*code.co_positions()]:
         raise _NoLookError  # its file has changed since
     return syntax.node, [n for n in ast.walk(syntax.node) if n is not syntax.node and _covers(n, position)]

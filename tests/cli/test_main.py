@@ -574,9 +574,12 @@ def test_the_cache_of_machine_code_is_shown_and_cleared(tmp_path, monkeypatch, c
         (tmp_path / name).write_bytes(b"x" * size)
     assert main.main(["cache"]) == 0
     assert capsys.readouterr().out == f"{tmp_path}: 2 libraries of kernels, 2.5 of at most 200 MB\n"
+    (tmp_path / "functions").mkdir(mode=0o700)
+    (tmp_path / "functions" / "an entry").write_bytes(b"x")
     assert main.main(["cache", "--clear"]) == 0
+    assert not list((tmp_path / "functions").iterdir())
     assert "removed 2 libraries of kernels" in capsys.readouterr().out
-    assert [path.name for path in tmp_path.iterdir()] == ["unrelated.txt"]
+    assert {path.name for path in tmp_path.iterdir()} == {"functions", "unrelated.txt"}
     assert main.main(["cache", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["objects"] == 0
     tmp_path.chmod(0o777)

@@ -7,10 +7,10 @@ What becomes of trees, this module must not know.
 import __future__
 
 import ast
-import copy
 import functools
 import inspect
 import linecache
+import pickle
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -39,30 +39,28 @@ _COMPARED = (
 )  # fmt: skip
 
 
-def syntax_of(code: types.CodeType, module_globals: Mapping[str, Any] | None, generators: bool = False) -> Found | str:
-    """Return the syntax of a function by its code, or why it cannot be had, as users would say it of the function.
-
-    `generators`: also of one that makes generators.
-    """
-    key = (
-        generators,
-        code,
-        code.co_qualname,
-        code.co_filename,
-        code.co_linetable,
-    )  # equal code objects may differ in these
+def syntax_of(code: types.CodeType, module_globals: Mapping[str, Any] | None) -> Found | str:
+    """Return the syntax of a function by its code, or why it cannot be had, as users would say it of the function."""
+    key = code, code.co_qualname, code.co_filename, code.co_linetable  # equal code objects may differ in these
     try:
         known = _KNOWN.get(key)
     except TypeError:  # not hashable: no compiler made it
         return CHANGED
+    if known is None:
+        if len(_KNOWN) >= _MOST:
+            _KNOWN.clear()
+        known = _KNOWN[key] = own_syntax_of(code, module_globals)
+    return known
+
+
+def own_syntax_of(
+    code: types.CodeType, module_globals: Mapping[str, Any] | None, generators: bool = False
+) -> Found | str:
+    """Return what `syntax_of` does, for a caller who may change it. `generators`: also of what makes generators."""
     try:
-        known = known or _unread(code, generators) or _search(code, dict(module_globals or {}))
+        return _unread(code, generators) or _search(code, dict(module_globals or {}))
     except (RecursionError, MemoryError):
         return "too deeply nested to be read"
-    if len(_KNOWN) >= _MOST:
-        _KNOWN.clear()
-    _KNOWN[key] = known
-    return known
 
 
 def _unread(code: types.CodeType, generators: bool = False) -> str:
@@ -110,12 +108,12 @@ def _in_lines(code: types.CodeType, lines: list[str], module_globals: dict[str, 
     if (trees := _trees_of_file("".join(lines), flags, hook)) is None:
         return None
     imported = _imported(trees[1])
-    if (result := _in_trees(code, trees, None, flags, imported, line)) is not None:
-        return result
-    if (result := _in_trees(code, trees, None, flags, imported, None)) is None:
-        return None
-    node = copy.deepcopy(result.node)  # edits above have moved it: the code that runs has other lines
-    return result._replace(node=ast.increment_lineno(node, line - _first_line(node, line)))
+    for first in (line, None):
+        if (result := _in_trees(code, trees, None, flags, imported, first)) is not None:
+            node = pickle.loads(pickle.dumps(result.node, 5))  # the tree of a file is shared
+            # edits above may have moved it: the code that runs has other lines then
+            return result._replace(node=ast.increment_lineno(node, line - _first_line(node, line)))
+    return None
 
 
 def _probably_imported(code: types.CodeType, module_globals: dict[str, Any]) -> frozenset[str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from anyshape.support.packages import source_find
-from anyshape.tracing.source.name_flow import Liveness, Summaries, bound, walk
+from anyshape.tracing.source.name_flow import INNER, Liveness, Summaries, bound, captured, walk
 
 _MISSING = object()
 _OVER_ALL = {"sum", "any", "all"}  # they read a generator to its end
@@ -54,8 +54,9 @@ class _Reader:
         is_def = isinstance(node, ast.FunctionDef)
         body = node.body if is_def else [node.body]
         self.local = bound(body) | _parameters(node)
-        self.around = Liveness(node, set(), Summaries()).around if is_def else {}
         self.nodes = [n for part in body for n in walk(part)]
+        always = captured([n for n in self.nodes if isinstance(n, INNER)])
+        self.around = Liveness(node, always, Summaries()).around if is_def else {}
         for n in self.nodes:
             self.visit(n)
 

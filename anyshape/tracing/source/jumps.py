@@ -9,11 +9,10 @@ from collections.abc import Sequence
 
 from anyshape.ops.subgraph_call import RUNTIME
 from anyshape.support.lazy_dataclass import NamedTuple
-from anyshape.tracing.source.name_flow import FIELDS, blocks, parts, walk
+from anyshape.tracing.source.name_flow import FIELDS, INNER, blocks, parts
 
 RETURNED, VALUE = "__kept_returned__", "__kept_value__"
 _JUMPS = (ast.Return, ast.Break, ast.Continue)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 class UnreadableError(Exception):
@@ -66,13 +65,13 @@ def own_nodes(node: ast.AST) -> list[ast.AST]:
     while waiting:
         node = waiting.pop()
         nodes.append(node)
-        if FIELDS[type(node)] and not isinstance(node, _SCOPES):
+        if FIELDS[type(node)] and not isinstance(node, INNER):
             waiting += parts(node)
     return nodes
 
 
 def _may_return(statement: ast.AST) -> bool:
-    if isinstance(statement, _SCOPES):
+    if isinstance(statement, INNER):
         return False
     return isinstance(statement, ast.Return) or any(map(_may_return, blocks(statement)))
 
@@ -87,7 +86,7 @@ def _jumps(statement: ast.stmt) -> bool:
         if isinstance(node, (ast.For, ast.While)):
             if _may_return(node) or any(map(_jumps, node.orelse)):  # a break of the loop itself stays inside
                 return True
-        elif not isinstance(node, _SCOPES):
+        elif not isinstance(node, INNER):
             inner += blocks(node)
     return False
 
@@ -201,10 +200,13 @@ def _with_rest(statement: ast.If, rest: list[ast.stmt]) -> tuple[ast.If, list[as
 
 def _setter(statements: Sequence[ast.stmt], flags) -> ast.AST:
     """Return the first statement that sets one of some flags, in place of a jump; else the last one."""
-    nodes = [
-        n for s in statements for n in walk(s) if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") in flags
-    ]
-    setters = [n for n in nodes if isinstance(n.value, ast.Constant) and n.value.value is True]
+    setters, waiting = [], list[ast.AST](statements)
+    while waiting:
+        match n := waiting.pop():
+            case ast.Assign([ast.Name(id=name)], ast.Constant(value=True)) if name in flags:
+                setters.append(n)
+            case _ if not isinstance(n, INNER):
+                waiting += blocks(n)
     return min(setters, key=lambda n: (n.lineno, n.col_offset), default=statements[-1])
 
 

@@ -5,12 +5,13 @@ Functions here have no jumps: `jumps` writes them as flags.
 
 import ast
 import functools
-from collections.abc import Container, Iterable, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Sequence, Set
+from typing import Any, TypeAlias
 
 from anyshape.support.lazy_dataclass import NamedTuple
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+INNER = (*_FUNCTIONS, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 Names = set[str]
 GROWING = {"append", "extend", "insert", "pop"}  # methods of lists
@@ -24,29 +25,31 @@ class Live(NamedTuple):
 
 
 _NAMES = {"ctx", "id", "attr", "arg", "name", "rest", "op", "ops", "level", "module", "conversion", "is_async", "kind"}
-_NAMES |= {"asname", "type_comment", "tag"}
+_NAMES |= {"asname", "type_comment", "tag", "str", "kwd_attrs", "simple"}
 
 
 class _Fields(dict[type, tuple[str, ...]]):
     """Fields of nodes of each class that hold nodes."""
 
     def __missing__(self, kind: Any) -> tuple[str, ...]:
-        new = () if kind is ast.Constant else tuple([f for f in kind._fields if f not in _NAMES])
+        new = () if kind in _WITHOUT else tuple([f for f in kind._fields if f not in _NAMES])
         self[kind] = new
         return new
 
 
+_WITHOUT = (ast.Constant, ast.MatchSingleton, ast.Global, ast.Nonlocal)
 FIELDS = _Fields()
 
 
 def parts(node: ast.AST) -> list[ast.AST]:
     """Return the nodes inside of a node, but for what says how a name is used: faster than `ast.iter_child_nodes`."""
     inside: list[ast.AST] = []
+    values = node.__dict__
     for name in FIELDS[type(node)]:
-        value = getattr(node, name, None)
+        value = values.get(name)
         if type(value) is list:
-            inside += [v for v in value if isinstance(v, ast.AST)]
-        elif isinstance(value, ast.AST):
+            inside += [v for v in value if v is not None] if None in value else value
+        elif value is not None:
             inside.append(value)
     return inside
 
@@ -76,7 +79,7 @@ def bound(nodes: Iterable[ast.AST], without: Container[int] = ()) -> Names:
         names |= _bound_here(node)
         if isinstance(node, _COMPREHENSIONS):
             names |= {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}
-        elif isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+        elif isinstance(node, INNER):
             continue
         elif FIELDS[type(node)]:
             waiting += parts(node)
@@ -100,6 +103,9 @@ _BINDING: dict[type, str] = {  # fields with the name that a node binds
     ast.MatchMapping: "rest",
     **dict.fromkeys((*_FUNCTIONS[:2], ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar), "name"),
 }
+
+
+_BINDERS = (*_BINDING, ast.Import, ast.ImportFrom)
 
 
 def read(node: ast.AST) -> Names:
@@ -159,7 +165,7 @@ _COMPOUND = (*_LOOPS, ast.If, ast.With, ast.Try, ast.TryStar, ast.Match, ast.Exc
 _PLAIN: dict[type, str] = {ast.TryStar: "it handles exceptions", ast.Match: "it matches patterns"}
 
 
-_SCOPES = (*_FUNCTIONS, *_COMPREHENSIONS, ast.ClassDef)
+_SCOPES = (*INNER, *_COMPREHENSIONS)
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 
 
@@ -168,6 +174,21 @@ class Summaries:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[ast.AST, Summary]] = {}  # by the id of the node, which stays alive
+        self._walks: dict[int, list[ast.AST]] = {}  # the nodes of what has no blocks
+
+    def nodes(self, statements: Iterable[ast.AST]) -> tuple[list[ast.AST], Names]:
+        """Return all nodes of statements, whose blocks may still change, and the names that they bind."""
+        nodes, names, waiting = list[ast.AST](), Names(), list(statements)
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, _COMPOUND):
+                nodes.append(node)
+                names |= _bound_here(node)
+                waiting += parts(node)
+            else:
+                names |= self._of(node).bound
+                nodes += self._walks[id(node)]
+        return nodes, names
 
     def of(self, nodes: Iterable[ast.AST]) -> Summary:
         """Return what some statements or expressions do together."""
@@ -184,7 +205,11 @@ class Summaries:
     def _of(self, node: ast.AST) -> Summary:
         known = self._known.get(id(node))
         if known is None:
-            new = self._of_blocks(node) if isinstance(node, _COMPOUND) else self._of_simple(node)
+            if isinstance(node, _COMPOUND):
+                new = self._of_blocks(node)
+            else:
+                self._walks[id(node)] = every = walk(node)
+                new = self._of_simple(node, every)
             known = self._known[id(node)] = node, new
         return known[1]
 
@@ -197,93 +222,126 @@ class Summaries:
         return self._together([own, *map(self._of, statements)])
 
     @staticmethod
-    def _of_simple(node: ast.AST) -> Summary:
-        every, binds, reads, scopes = walk(node), set[str](), set[str](), False
-        for n in every:
-            if type(n) is ast.Name:
-                (reads if type(n.ctx) is ast.Load else binds).add(n.id)
-            elif type(n) in _SCOPES:
-                scopes = True
-            else:
-                binds |= _bound_here(n)
-        binds = bound([node]) if scopes else binds
+    def _of_simple(node: ast.AST, every: Sequence[ast.AST]) -> Summary:
+        names = [n for n in every if type(n) is ast.Name]
+        reads = {n.id for n in names if type(n.ctx) is ast.Load}
+        kinds = {*map(type, every)}
+        if kinds.isdisjoint(_SCOPES):
+            binds = {n.id for n in names if type(n.ctx) is not ast.Load}
+            binds = binds if kinds.isdisjoint(_BINDERS) else binds.union(*map(_bound_here, every))
+        else:
+            binds = bound([node])
         added = {id(n.target) for n in every if type(n) is ast.AugAssign}
         rebinds = bound([node], added) if added else binds
         return Summary(binds, rebinds, reads, _written(every), _grown(every), nests=False, plain="")
 
 
-def captured(function: ast.AST) -> Names:
-    """Return the names that functions inside of one read: they may be read at any time."""
-    inner = [n for n in walk(function) if isinstance(n, (*_FUNCTIONS, ast.ClassDef)) and n is not function]
-    return {name for n in inner for name in read(n)}
+def captured(scopes: Iterable[ast.AST]) -> Names:
+    """Return the names that functions and classes read: they may be read at any time."""
+    return {name for scope in scopes for name in read(scope)}
+
+
+_ALL = frozenset[str](["*"])  # what a statement that never ends binds: nothing is live before it that is live after
+Flow: TypeAlias = tuple[Names, Set[str]]
 
 
 class Liveness:
-    """Names that are live around each `if` and loop of a function, by the id of the statement."""
+    """Names that are live around each `if` and loop of a function, by the id of the statement.
 
-    def __init__(self, function: ast.FunctionDef, outside: Names, summaries: Summaries) -> None:
-        self.always = captured(function) | outside
+    A statement has a flow, and so has a block: the names that it reads first, and those that it binds in any case. Live
+    before it are the former, and what is live after it without the latter.
+    """
+
+    def __init__(self, function: ast.FunctionDef, always: Names, summaries: Summaries) -> None:
+        self.always = always  # may be read at any time
         self.around: dict[int, Live] = {}
         self._summaries = summaries
-        self._simple: dict[int, tuple[Names, Names]] = {}  # what statements without blocks read and bind
+        self._flows: dict[int, Flow] = {}
         self.block(function.body, set())
 
     def block(self, statements: Sequence[ast.stmt], after: Names) -> Names:
-        """Return the names that are live before some statements."""
+        """Return the names that are live before some statements, and note what is live around those inside."""
         live = after | self.always
         for statement in reversed(statements):
-            live = self._before(statement, live)
+            if isinstance(statement, _COMPOUND):
+                self._note(statement, live)
+            live = _before(self._flow(statement), live)
         return live
 
-    def _before(self, s: ast.stmt, after: Names) -> Names:
+    def _note(self, s: ast.AST, after: Names) -> None:
         match s:
             case ast.If():
-                start = self.block(s.body, after) | self.block(s.orelse, after)
-                self.around[id(s)] = Live(start, after)
-                return read(s.test) | start
+                self.around[id(s)] = Live(self.block(s.body, after) | self.block(s.orelse, after), after)
             case ast.For() | ast.While():
-                return self._before_loop(s, after)
+                start = self._start(s, after)
+                self.around[id(s)] = Live(start, after)
+                self.block(s.body, after | start | {*getattr(s, "stops", ())})
             case ast.With():
-                heads = [n for item in s.items for n in (item.context_expr, item.optional_vars) if n]
-                return set[str]().union(*map(read, heads)) | self.block(s.body, after)
+                self.block(s.body, after)
             case ast.Try() | ast.TryStar():
-                return self._before_try(s, after)
+                ends = self.block(s.finalbody, after)
+                handled = Names().union(*[self.block(h.body, ends) for h in s.handlers])
+                self.block(s.body, self.block(s.orelse, ends) | handled)
             case ast.Match():
-                return self._before_match(s, after)
-        return self._before_simple(s, after)
+                for case in s.cases:
+                    self.block(case.body, after)
 
-    def _before_try(self, s: ast.Try | ast.TryStar, after: Names) -> Names:
-        ends = self.block(s.finalbody, after)
-        handled = set[str]().union(*[self.block(h.body, ends) for h in s.handlers])
-        types = [read(h.type) for h in s.handlers if h.type]
-        inside = self.block(s.body, self.block(s.orelse, ends) | handled)
-        return inside | handled | ends | set[str]().union(*types)
+    def _start(self, s: ast.For | ast.While, after: Names) -> Names:
+        """Return the names that are live at the start of each iteration."""
+        live = _before(self._flow_of(s.body), after | {*getattr(s, "stops", ())})
+        if isinstance(s, ast.While):
+            return live | self._read(s.test)
+        return live - self._summaries.of([s.target]).bound
 
-    def _before_match(self, s: ast.Match, after: Names) -> Names:
-        parts = [self.block(case.body, after) for case in s.cases]
-        tests = [read(n) for case in s.cases for n in (case.pattern, case.guard) if n]
-        return read(s.subject) | after | set[str]().union(*parts, *tests)
+    def _read(self, *nodes: ast.AST | None) -> Names:
+        return self._summaries.of([n for n in nodes if n is not None]).read
 
-    def _before_simple(self, s: ast.stmt, after: Names) -> Names:
-        if (known := self._simple.get(id(s))) is None:
-            own = self._summaries.of([s])
-            reads = own.read | _added_to(s)
-            known = self._simple[id(s)] = reads | self.always, own.bound
-        reads, binds = known
-        return reads if isinstance(s, (ast.Return, ast.Raise)) else reads | (after - binds)
+    def _flow_of(self, statements: Sequence[ast.stmt]) -> Flow:
+        reads: Names = set(self.always)
+        binds: Set[str] = set()
+        for statement in reversed(statements):
+            flow = self._flow(statement)
+            reads, binds = _before(flow, reads), _ALL if _ALL in (flow[1], binds) else flow[1] | binds
+        return reads, binds
 
-    def _before_loop(self, s: ast.For | ast.While, after: Names) -> Names:
-        tested = read(s.test) if isinstance(s, ast.While) else set()
-        target = bound([s.target]) if isinstance(s, ast.For) else set()
-        start: Names = set(tested)
-        while True:
-            stops = set(getattr(s, "stops", ()))
-            new = tested | (self.block(s.body, after | start | stops) - target)
-            if new <= start:
-                break
-            start |= new
-        self.around[id(s)] = Live(start, after)
-        return start | after | (read(s.iter) if isinstance(s, ast.For) else set())
+    def _flow(self, s: ast.stmt) -> Flow:
+        known = self._flows.get(id(s))
+        if known is None:
+            known = self._flows[id(s)] = self._new_flow(s)
+        return known
+
+    def _new_flow(self, s: ast.stmt) -> Flow:
+        match s:
+            case ast.If():
+                return self._joined(self._read(s.test), [s.body, s.orelse])
+            case ast.For() | ast.While():
+                return self._start(s, set()) | self._read(getattr(s, "iter", None)), set()
+            case ast.With():
+                return self._joined(self._read(*s.items), [s.body])
+            case ast.Try() | ast.TryStar():
+                return self._of_try(s)
+            case ast.Match():
+                heads = [self._read(case.pattern, case.guard) for case in s.cases]
+                return self._joined(self._read(s.subject).union(*heads), [*[case.body for case in s.cases], []])
+        own = self._summaries.of([s])
+        reads = own.read | _added_to(s) | self.always
+        return reads, _ALL if isinstance(s, (ast.Return, ast.Raise)) else own.bound
+
+    def _joined(self, heads: Names, branches: Sequence[Sequence[ast.stmt]]) -> Flow:
+        flows = [self._flow_of(branch) for branch in branches]
+        ending = [flow[1] for flow in flows if flow[1] is not _ALL]
+        return heads.union(*[flow[0] for flow in flows]), set(ending[0]).intersection(*ending[1:]) if ending else _ALL
+
+    def _of_try(self, s: ast.Try | ast.TryStar) -> Flow:
+        ends, binds = self._flow_of(s.finalbody)
+        handled = Names().union(*[_before(self._flow_of(h.body), ends) for h in s.handlers])
+        inside = _before(self._flow_of(s.body), _before(self._flow_of(s.orelse), ends) | handled)
+        return inside | handled | ends | self._read(*[h.type for h in s.handlers]), binds
+
+
+def _before(flow: Flow, after: Names) -> Names:
+    reads, binds = flow
+    return set(reads) if binds is _ALL else reads | (after - binds)
 
 
 def _added_to(s: ast.AST) -> Names:
@@ -297,23 +355,28 @@ class Unbound(ast.NodeVisitor):
     `outside` are such names of functions around it.
     """
 
-    def __init__(self, function: ast.FunctionDef, outside: Names, summaries: Summaries) -> None:
+    def __init__(
+        self, function: ast.FunctionDef, outside: Names, summaries: Summaries, inner: Sequence[ast.AST]
+    ) -> None:
         self.reads: set[int] = set()
         self._summaries = summaries
         arguments = function.args
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
         self._has = {a.arg for a in every if a}
-        self._sometimes = {
-            name for node in walk(function) if isinstance(node, (ast.If, ast.For, ast.While, ast.Match))
-            for name in summaries.of([node]).bound
-        }  # fmt: skip
+        self._sometimes: Names = set()
+        waiting: list[ast.AST] = [*function.body, *[s for scope in inner for s in walk(scope)]]
+        for node in waiting:  # which grows
+            if isinstance(node, (ast.If, ast.For, ast.While, ast.Match)):
+                self._sometimes |= summaries.of([node]).bound
+            elif isinstance(node, _COMPOUND):
+                waiting += blocks(node)
         self.sometimes = self._sometimes | (outside - self._has - summaries.of(function.body).bound)
         self._sometimes = self.sometimes
         self._run(function.body)
 
     def _run(self, statements: Sequence[ast.AST]) -> None:
         for s in statements:
-            if type(s) in _SIMPLE:
+            if type(s) in _SIMPLE or isinstance(s, ast.expr):
                 own = self._summaries.of([s])
                 if not (own.read | _added_to(s)) & self._sometimes - self._has:
                     self._has |= own.bound
@@ -355,15 +418,15 @@ class Unbound(ast.NodeVisitor):
             self._has |= bound([node])
 
     def visit_If(self, node: ast.If) -> None:
-        self.visit(node.test)
+        self._run([node.test])
         self._joined(functools.partial(self._run, node.body), functools.partial(self._run, node.orelse))
 
     def visit_For(self, node: ast.For) -> None:
-        self.visit(node.iter)
+        self._run([node.iter])
         self._joined(functools.partial(self._run, [node.target, *node.body]), lambda: None)
 
     def visit_While(self, node: ast.While) -> None:
-        self.visit(node.test)
+        self._run([node.test])
         self._joined(functools.partial(self._run, node.body), lambda: None)
 
     def visit_Try(self, node: ast.Try) -> None:
@@ -374,7 +437,7 @@ class Unbound(ast.NodeVisitor):
     visit_TryStar = visit_Try  # type: ignore[assignment]
 
     def visit_Match(self, node: ast.Match) -> None:
-        self.visit(node.subject)
+        self._run([node.subject])
         cases = [functools.partial(self._run, [c.pattern, *c.body]) for c in node.cases]
         self._joined(*cases, lambda: None)
 

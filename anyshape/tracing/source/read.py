@@ -10,7 +10,6 @@ import dis
 import functools
 import inspect
 import operator
-import pickle
 import sys
 import threading
 import types
@@ -27,11 +26,12 @@ from anyshape.ops.subgraph_call import RUNTIME, code_that_is_read
 from anyshape.support.packages import source_find, source_rebuild, source_rewrite
 from anyshape.support.true_types import has_type
 from anyshape.tracing.source.stepping import may_stop_in
+from anyshape.tracing.source.stored import store, stored
 
 _Function = Callable[..., Any]
 F = TypeVar("F", bound=Callable[..., Any])
 _READ: dict[tuple[types.CodeType, str, str], types.CodeType | str] = {}  # or why code is run as it is written
-_MADE: dict[int, Any] = {}  # the syntax that code was rewritten from, by the id of the code, which `_READ` keeps
+_MADE: dict[int, types.CodeType] = {}  # the code that code was rewritten from, by its id; `_READ` keeps both
 # loops, and lists, which functions of NumPy may take that see no traced value inside
 _LOOPS = {
     code for name, code in dis.opmap.items() if name.startswith(("FOR_ITER", "BUILD_LIST")) or "_BACKWARD" in name
@@ -313,28 +313,26 @@ def _code(function: Any, way: str = "") -> types.CodeType | str:
 
 
 def _rewritten_code(function: Any, way: str) -> types.CodeType | str:
-    source = source_find.syntax_of(function.__code__, function.__globals__, way == "to its end")
-    if isinstance(source, str):
-        return source
-    try:
-        node = source_rewrite.rewritten(pickle.loads(pickle.dumps(source.node, 5)), way)
-    except source_rewrite.UnreadableError as error:
-        return str(error)
-    code = source_rebuild.compiled(node, source, function.__code__, (RUNTIME,))
-    _enter(code, source)
+    own = function.__code__
+    code = stored(own, way)
+    if code is None:
+        source = source_find.own_syntax_of(own, function.__globals__, way == "to its end")
+        if isinstance(source, str):
+            return source
+        try:
+            node = source_rewrite.rewritten(source.node, way)
+        except source_rewrite.UnreadableError as error:
+            return str(error)
+        code = source_rebuild.compiled(node, source, own, (RUNTIME,))
+        store(own, way, code)
+    for part in source_rebuild.nested(code):
+        _MADE[id(part)] = own
     return code
 
 
-def _enter(code: types.CodeType, source: Any) -> None:
-    _MADE[id(code)] = source
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            _enter(constant, source)
-
-
-def source_of(code: types.CodeType) -> Any:
-    """Return the syntax that code was rewritten from, None for other code."""
-    return _MADE.get(id(code))
+def before_rewriting(code: types.CodeType) -> types.CodeType:
+    """Return the code that other code was rewritten from, else the code itself."""
+    return _MADE.get(id(code), code)
 
 
 # -- functions that need no reading

@@ -20,7 +20,7 @@ _IGNORED = ("ignore", None, Warning, re.compile(re.escape(FILE)), 0)
 
 
 class Found(NamedTuple):
-    """Syntax of a function, with the lines and columns of its file. It is shared: nobody may change it.
+    """Syntax of a function, with the lines and columns of its file.
 
     - `class_name` is the innermost class around it, by which its private names are mangled.
     - `flags` are set by its lines `from __future__ import`, for `compile`.

@@ -7,19 +7,30 @@ Each loop, `if`, `and`, conditional expression and call then asks the run-time p
 
 import ast
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from anyshape.ops.subgraph_call import RUNTIME
-from anyshape.tracing.source.jumps import UnreadableError, assigned, load, own_nodes, runtime, thunk, without_jumps
+from anyshape.tracing.source.jumps import (
+    VALUE,
+    UnreadableError,
+    assigned,
+    load,
+    own_nodes,
+    runtime,
+    thunk,
+    without_jumps,
+)
 from anyshape.tracing.source.name_flow import (
     FIELDS,
     GROWING,
+    INNER,
     Live,
     Liveness,
     Summaries,
     Unbound,
     bound,
+    captured,
     parts,
     read,
     walk,
@@ -58,13 +69,13 @@ def _fill_positions(node: Any) -> None:
     """Let nodes without a position have the one of the node around them, faster than `ast.fix_missing_locations`."""
     nodes: list[Any] = [node]
     for outer in nodes:  # which grows
-        end = outer.lineno, outer.col_offset, outer.end_lineno, outer.end_col_offset
         inside: list[Any] = parts(outer)
+        nodes += inside
         for inner in inside:
-            if "lineno" not in inner.__dict__:
-                inner.lineno, inner.col_offset, inner.end_lineno, inner.end_col_offset = end
-            if FIELDS[type(inner)]:
-                nodes.append(inner)
+            own = inner.__dict__
+            if "lineno" not in own:
+                own["lineno"], own["col_offset"] = outer.lineno, outer.col_offset
+                own["end_lineno"], own["end_col_offset"] = outer.end_lineno, outer.end_col_offset
         if type(outer) is ast.Attribute and type(outer.value) is ast.Name and outer.value.id == RUNTIME:
             # Python takes a call of a method to be at the last line of its name
             outer.end_lineno, outer.end_col_offset = outer.lineno, outer.col_offset
@@ -88,9 +99,8 @@ def _list_yields(function: ast.FunctionDef) -> None:
 _YIELDED = "__kept_yielded__"
 
 
-def _check(function: ast.FunctionDef) -> None:
-    """Raise UnreadableError for code that functions inside of the function would change."""
-    nodes = [n for s in function.body for n in own_nodes(s)]
+def _check(nodes: Iterable[ast.AST]) -> None:
+    """Raise UnreadableError for nodes of a function that functions inside of it would change."""
     for n in nodes:
         if isinstance(n, _SUSPENDS):
             raise UnreadableError("it is a generator or a coroutine")
@@ -105,22 +115,26 @@ class _Rewriter(ast.NodeTransformer):
 
     def __init__(self, function: ast.FunctionDef, sometimes: set[str]) -> None:
         self._function, self._sometimes = function, sometimes  # names of functions around it that may have no value
-        self._globals, self._nonlocals, self._bound_inside = _outside(function)
+        self._summaries = Summaries()
+        every, self._before = self._summaries.nodes(function.body)  # also behind a jump, which are left out
+        self._inner = [n for n in every if isinstance(n, INNER)]
+        self._nodes = [n for s in function.body for n in own_nodes(s)] if self._inner else every
+        self._globals, self._nonlocals, self._bound_inside = _outside(every, self._nodes)
         first = [*function.args.posonlyargs, *function.args.args][:1]
         self._first = first[0].arg if first else None
-        self._before = bound(function.body)  # also by statements behind a jump, which are left out
-        self._own = self._before | {n.arg for n in walk(function.args) if isinstance(n, ast.arg)}
-        self._summaries = Summaries()
+        arguments = walk(function.args)
+        self._own = self._before | {n.arg for n in arguments if isinstance(n, ast.arg)}
         own = self._globals or self._nonlocals or self._bound_inside
-        self._late = {} if own else late_texts(function)  # purposes of texts in variables, by the id of the expression
+        self._late = {} if own else late_texts([*every, *arguments])  # purposes of texts, by ids of expressions
 
     def function(self) -> ast.FunctionDef:
         """Return the function, rewritten."""
         node = self._function
-        _check(node)
+        _check(self._nodes)
         without_jumps(node)
-        self._live = Liveness(node, self._nonlocals | self._globals, self._summaries).around
-        unbound = Unbound(node, self._sometimes | self._nonlocals, self._summaries)
+        always = {VALUE, *self._nonlocals, *self._globals, *captured(self._inner)}
+        self._live = Liveness(node, always, self._summaries).around
+        unbound = Unbound(node, self._sometimes | self._nonlocals, self._summaries, self._inner)
         self._unbound, self._sometimes = unbound.reads, unbound.sometimes
         names = sorted((self._before | self._bound(node.body)) - self._globals - self._nonlocals)
         at = 1 if ast.get_docstring(node, clean=False) is not None else 0
@@ -142,21 +156,24 @@ class _Rewriter(ast.NodeTransformer):
 
     def generic_visit(self, node: Any) -> Any:
         """Rewrite the parts of a node, faster than `ast.NodeTransformer` does."""
+        values = node.__dict__
         for name in FIELDS[type(node)]:
-            value = getattr(node, name, None)
+            value = values.get(name)
             if type(value) is list:
                 new: list[Any] = []
                 for x in value:
-                    y = self.visit(x) if isinstance(x, ast.AST) else [x]
-                    new += y if type(y) is list else [] if y is None else [y]
+                    y = None if x is None else self.visit(x)
+                    new += y if type(y) is list else [y] if y is not None or x is None else []
                 value[:] = new
             elif value is not None:
-                node.__dict__[name] = self.visit(value)
+                values[name] = self.visit(value)
         return node
 
     def visit(self, node: ast.AST) -> Any:
         """Rewrite a node."""
         kind = type(node)
+        if kind is ast.Constant or (kind is ast.Name and id(node) not in self._unbound):
+            return node
         visitor = _VISITORS.get(kind)
         if visitor is None:
             visitor = _VISITORS[kind] = f"visit_{kind.__name__}"
@@ -469,7 +486,7 @@ class _Stepped(_Rewriter):
     """Rewrites what calls and texts mean, and leaves the statements as they are."""
 
     def function(self) -> ast.FunctionDef:
-        _check(self._function)
+        _check(self._nodes)
         self._unbound = set[int]()
         self._function.body = self._block(self._function.body)
         return self._function
@@ -527,15 +544,11 @@ def _constant(values: Sequence[Any]) -> ast.Constant:
     return ast.Constant(new)
 
 
-def _outside(function: ast.FunctionDef) -> tuple[set[str], set[str], set[str]]:
+def _outside(every: Sequence[ast.AST], own: Sequence[ast.AST]) -> tuple[set[str], set[str], set[str]]:
     """Return the globals and outer variables that a function binds, and its own that functions inside of it bind.
 
     Any call may change these.
     """
-    every = [n for s in function.body for n in walk(s)]
-    if not any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in every):
-        return set(), set(), set()
-    own = [n for s in function.body for n in own_nodes(s)]
     outer = _named_by(ast.Nonlocal, own)
     return _named_by(ast.Global, own), outer, _named_by(ast.Nonlocal, every) - outer
 

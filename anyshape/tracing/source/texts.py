@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anyshape.tracing.source.jumps import RUNTIME, runtime
-from anyshape.tracing.source.name_flow import read, walk
+from anyshape.tracing.source.name_flow import read
 
 
 def stated(node: ast.expr, is_apart: bool) -> ast.expr:
@@ -32,12 +32,11 @@ def waiting(node: ast.expr, purpose: str) -> ast.expr:
     return _Waiting(purpose).visit(node)
 
 
-def late_texts(function: ast.FunctionDef) -> dict[int, str]:
+def late_texts(nodes: Sequence[ast.AST]) -> dict[int, str]:
     """Return the purposes of texts in variables that are bound once, and that a `print` or a `raise` alone reads.
 
     They are by the ids of the expressions. A `try` may catch what is raised, so there is no text for that.
     """
-    nodes = walk(function)
     made = {n.targets[0].id: n.value for n in nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)}
     made = {name: value for name, value in made.items() if as_call(value, "") is not value}
     if not made:
