@@ -25,10 +25,10 @@ from anyshape.support.fork_lock import Lock
 from anyshape.support.packages import linearize_transpose
 from anyshape.support.true_types import has_type
 from anyshape.tracing import object_arguments, pytrees
-from anyshape.tracing.captured import closures
-from anyshape.tracing.captured.closures import Copy, DepartedError, InseparableError, Reading, WithObjects
+from anyshape.tracing.captured import closures, tables
+from anyshape.tracing.captured.closures import Copy, DepartedError, Reading, WithObjects
 from anyshape.tracing.captured.code_origin import TRANSPARENT, package
-from anyshape.tracing.captured.containers import Roots
+from anyshape.tracing.captured.containers import InseparableError, Roots
 from anyshape.tracing.captured.rebound import Name, together
 from anyshape.tracing.captured.watch import CapturedState, Change, Watch
 from anyshape.tracing.reachable import Walk
@@ -114,11 +114,13 @@ def prototype_of(function: Any) -> tuple[Any, Reading]:
 
 
 def walk_of_prototype(function: Any) -> tuple[Walk, Any]:
-    """Return the walk of a prototype, and that; raise InseparableError if it reaches a part by a global name."""
+    """Return the walk of a prototype, and that; raise InseparableError if a program would tell it from others."""
     prototype, whole = prototype_of(function)
     walk = Walk(_roots(prototype))
     if any(id(x) in whole.seen and not _holds_nothing(x) for _, x in walk.things):
         raise InseparableError
+    if "type" in walk.names and any(tables.stands_in(x) for _, x in walk.things):
+        raise InseparableError  # as `type(frame)` tells what stands in from a frame
     return walk, prototype
 
 
@@ -159,7 +161,7 @@ class Family:
 
     def has(self, reading: Reading) -> bool:
         """Return whether a function is still of this family."""
-        is_current = len(self.varying) == len(self.kin.varying)
+        is_current = len(self.varying) == len(self.kin.varying) and not self.is_refused
         return is_current and reading.structure == self.structure and self.fixed_numbers(reading) == self.key
 
     def arguments(self, reading: Reading, kwargs: dict[str, Any]) -> dict[str, Any]:

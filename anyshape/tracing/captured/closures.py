@@ -20,16 +20,21 @@ import numpy as np
 
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.support.lazy_dataclass import NamedTuple
+from anyshape.tracing.captured import tables
 from anyshape.tracing.captured.code_origin import ATOMS, PLAIN_BASES, is_whole, origin, package
-from anyshape.tracing.captured.containers import UNBOUND, dict_of, memory_base, read_cell, read_slot, slots_of
+from anyshape.tracing.captured.containers import (
+    UNBOUND,
+    InseparableError,
+    dict_of,
+    memory_base,
+    read_cell,
+    read_slot,
+    slots_of,
+)  # fmt: skip
 
 MOST_PARTS = 512  # of one function, which each call compares
 MEMO = "<made by anyshape>"  # attribute of functions that no code can name, and that says nothing of them
 _ARRAY, _AGAIN, _IS = object(), object(), object()  # marks in a structure
-
-
-class InseparableError(Exception):
-    """Raised for a function with more parts than can be compared in time, or one that changes while it is traced."""
 
 
 class DepartedError(Exception):
@@ -115,10 +120,13 @@ class Reading:
         if len(tokens) > self._most:
             raise InseparableError
         for i, part in enumerate(rule.parts(x, names)):
-            if is_number(part):
+            part_kind = type(part)
+            if id(part_kind) in _TEXTS:
+                tokens += (part_kind, part)
+            elif is_number(part):
                 self.numbers.append(part)
                 self.places.append(NumberPlace(id(x), i))
-                tokens.append(type(part))
+                tokens.append(part_kind)
             else:
                 self._read(part, tokens)
 
@@ -218,17 +226,17 @@ def is_number(x: Any) -> bool:
     """Return whether a value is a number that may become an argument: of Python, or a scalar of NumPy."""
     kind = type(x)
     if kind is int:
-        return _INT64.min <= x <= _INT64.max
-    return id(kind) in _NUMBERS or (issubclass(kind, np.number) and x.dtype.kind in NUMERIC)
+        return _LEAST <= x <= _MOST
+    return kind is float or kind is complex or (issubclass(kind, np.number) and x.dtype.kind in NUMERIC)
 
 
 def _is_of_ints(x: slice) -> bool:
     return all(type(part) in (int, type(None)) for part in (x.start, x.stop, x.step))
 
 
-_INT64 = np.iinfo(np.int64)
-_NUMBERS = frozenset(map(id, (float, complex)))  # a class may refuse to be hashed
-_BY_VALUE = frozenset(map(id, (int, str, bool, bytes, type(None))))
+_LEAST, _MOST = -(2**63), 2**63 - 1  # of int64
+_TEXTS = frozenset(map(id, (str, bool, bytes, type(None))))  # a class may refuse to be hashed
+_BY_VALUE = _TEXTS | {id(int)}
 OF_THE_PROGRAM = (
     enum.Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, np.ufunc, np.dtype,
     types.CodeType, type(np.sum),
@@ -344,6 +352,7 @@ _each: Callable[..., Iterable[Any]] = lambda x, names: x
 _IS_ATOM = Rule(_nothing, _each, _nothing)
 _IS_ARRAY = Rule(_nothing, _each, _nothing)
 _OBJECT = Rule(_key_of_object, _values_of, lambda x, part: object.__new__(type(x)), _fill_object)
+_TABLE = Rule(tables.key, tables.parts, tables.make)
 _OF_KINDS: dict[type, Rule] = {
     np.ndarray: _IS_ARRAY,
     types.FunctionType: Rule(_key_of_function, _parts_of_function, _make_function, _fill_function),
@@ -359,6 +368,7 @@ _OF_KINDS: dict[type, Rule] = {
     list: Rule(_length, _each, lambda x, part: [], lambda x, new, parts, names: new.extend(parts)),
     types.SimpleNamespace: _OBJECT._replace(make=lambda x, part: types.SimpleNamespace()),
     dict: Rule(_key_of_dict, lambda x, names: x.values(), lambda x, part: {}, _fill_dict),
+    **dict.fromkeys((tables.Table, tables.Column), _TABLE),
     **dict.fromkeys(ATOMS, _IS_ATOM),
 }  # fmt: skip
 _RULES: dict[int, Rule] = {id(kind): rule for kind, rule in _OF_KINDS.items()}  # a class may refuse to be hashed
@@ -381,6 +391,8 @@ def rule_of(kind: type) -> Rule:
     rule = _IS_ATOM
     if issubclass(kind, tuple) and hasattr(kind, "_make") and not kind.__dictoffset__:
         rule = Rule(_length, _each, lambda x, parts: kind._make(parts))
+    elif tables.is_table_class(kind):
+        rule = _TABLE
     elif _is_plain(kind):
         rule = _OBJECT
     if len(_RULES) < _MOST_KINDS:

@@ -79,6 +79,10 @@ def _field(owner, name: str):
         return UNBOUND
 
 
+class InseparableError(Exception):
+    """Raised for a function whose parts are too many to compare in time, unknown, or changed while it is traced."""
+
+
 class Roots(dict[str, Any]):
     """Function and static arguments of a program by name, watched together: the code of one names parts of another.
 
