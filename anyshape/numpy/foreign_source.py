@@ -10,6 +10,7 @@ Where the code raises an error if a condition holds, the copy checks the conditi
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import hashlib
 import inspect
@@ -24,6 +25,8 @@ import numpy as np
 
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.sizes.symdim import min_dim
 from anyshape.ops.control import check
 from anyshape.support.packages import load
 
@@ -57,7 +60,7 @@ def digest(function: types.FunctionType) -> str:
 
 
 class _Conditions(ast.NodeTransformer):
-    """Tests of statements that raise, and calls of `float`, so that they do not ask traced values for numbers."""
+    """Tests of statements that raise, and calls of `float` and `bool`, so that they do not ask for traced numbers."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -77,8 +80,8 @@ class _Conditions(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Change a conversion to a number of Python."""
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id == "float":
-            node.func.id = "_float"
+        if isinstance(node.func, ast.Name) and node.func.id in ("float", "bool"):
+            node.func.id = f"_{node.func.id}"
         return node
 
     def _untested(self, test: ast.expr) -> ast.expr:
@@ -122,6 +125,10 @@ def _float(value: Any) -> Any:
     return np.multiply(value, 1.0) if isinstance(value, Traced) else float(value)
 
 
+def _bool(value: Any) -> Any:
+    return min_dim(value, 1) if isinstance(value, SymbolicSize) else bool(value)
+
+
 def _either(*tests: Callable[[], Any]) -> Any:
     """Return whether one of some tests holds; tests behind one that is known to hold are not asked."""
     result: Any = False
@@ -152,8 +159,9 @@ class _Names(dict[str, Any]):
     """Globals of the copies from one module, each bound at its first use."""
 
     def __init__(self, source: Source, originals: dict[str, Any]) -> None:
-        super().__init__(_refuses=_refuses, _not=_not, _either=_either, _float=_float)
+        super().__init__(_refuses=_refuses, _not=_not, _either=_either, _float=_float, _bool=_bool)
         self["__package__"] = originals["__package__"]  # of relative imports inside of functions
+        self["__builtins__"] = {**vars(builtins), "__import__": lambda *names: source.bind(__import__(*names))}
         self._source, self._originals = source, originals
 
     def __missing__(self, name: str) -> Any:

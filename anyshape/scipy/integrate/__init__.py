@@ -10,7 +10,8 @@ from anyshape.support.packages import scipy_integrate
 _SERVED = Module(
     scipy_integrate,
     "scipy.integrate",
-    own={"initial_value": "odeint solve_ivp", "quadrature": "dblquad fixed_quad nquad quad quad_vec tplquad"},
+    own={"initial_value": "odeint solve_ivp"},
+    outside={"quadrature": "dblquad fixed_quad nquad quad quad_vec tplquad"},
     through={"sampled": "cumulative_simpson cumulative_trapezoid romb simpson trapezoid"},
 )
 __all__ = [*_SERVED.own]

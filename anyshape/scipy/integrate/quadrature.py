@@ -12,10 +12,10 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.graph.ir.builder import active
 from anyshape.numpy.operands.promotion import choice_of, is_traced
 from anyshape.numpy.serve import refuse
 from anyshape.scipy.operands.conversion import real_floats
+from anyshape.scipy.operands.served import signed_as_in
 from anyshape.support.packages import scipy_integrate
 from anyshape.tracing.pytrees import check_callable
 from anyshape.transforms.control import check, stop_gradient
@@ -49,8 +49,6 @@ def fixed_quad(func: Function, a: Any, b: Any, args: Any = (), n: int = 5) -> tu
 
     `func` takes a vector of points. Its result has a last axis for them.
     """
-    if active() is None:
-        return scipy_integrate.fixed_quad(func, a, b, args, n)
     if any(not is_traced(x) and np.isinf(x) for x in (a, b)):
         raise ArgumentError("fixed_quad", "a limit", "is infinite", "use quad, which takes infinite limits")
     points, weights = np.polynomial.legendre.leggauss(n)
@@ -77,8 +75,6 @@ def quad(
     >>> print(np.round(grad(area, argnums=(0, 1))(1.0, 0.0), 8))
     [-1. -1.]
     """
-    if active() is None:
-        return scipy_integrate.quad(func, a, b, args, full_output, epsabs, epsrel, limit, **options)
     check_callable("quad", func)
     for option, value in {"full_output": full_output or None, **options}.items():
         if value is not None and value is not False:
@@ -124,44 +120,29 @@ def _floats(x):
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
+_ALL = 10000  # SciPy's `limit` by default
 _NORMS: dict[str, Function] = {
     "2": lambda x: xp.sqrt(xp.sum(xp.abs(x) ** 2)),
     "max": lambda x: xp.max(xp.abs(x), initial=0.0),
 }
 
 
+@signed_as_in(scipy_integrate)
 def quad_vec(
-    f: Function,
-    a: Any,
-    b: Any,
-    epsabs: Any = 1e-200,
-    epsrel: Any = 1e-8,
-    norm: str = "2",
-    cache_size: Any = 100e6,
-    limit: int | None = None,
-    workers: Any = 1,
-    points: Any = None,
-    quadrature: Any = None,
-    full_output: bool = False,
-    *,
-    args: Any = (),
-) -> tuple[Any, Any]:
+    f, a, b, epsabs, epsrel, norm, cache_size, limit, workers, points, quadrature, full_output, args
+) -> tuple[Any, Any]:  # fmt: skip
     """Return the integral from a to b of a function of a number that gives an array, and an estimate of the error.
 
-    - Intervals are halved as in `quad`, for the `norm` "2" or "max" of the array. `limit` is 200 inside of a trace.
+    - Intervals are halved as in `quad`, for the `norm` "2" or "max" of the array. `limit` is at most 200 by default.
     - Derivatives are as in `quad`. `points`, `full_output` and a `quadrature` but "gk21" are refused there.
     """
-    if active() is None:
-        count = 10000 if limit is None else limit
-        rest = workers, points, quadrature, full_output
-        return scipy_integrate.quad_vec(f, a, b, epsabs, epsrel, norm, cache_size, count, *rest, args=args)
     check_callable("quad_vec", f)
     if points is not None or full_output or quadrature not in (None, "gk21"):
         raise refuse("scipy.integrate.quad_vec with points, full_output or another quadrature")
     size = _NORMS[choice_of("quad_vec", "norm", norm, tuple(_NORMS))]
     further = args if isinstance(args, tuple) else (args,)
     function = lambda x: _floats(f(x, *further))
-    count = 200 if limit is None else limit
+    count = 200 if limit == _ALL else limit
     return _with_ends(function, a, b, lambda a, b: _adaptive(function, a, b, epsabs, epsrel, count, size))
 
 
@@ -264,19 +245,13 @@ def dblquad(func: Function, a, b, gfun, hfun, args=(), epsabs=1.49e-8, epsrel=1.
     >>> print(round(float(grad(volume)(2.0)), 9))
     0.125
     """
-    if active() is None:
-        return scipy_integrate.dblquad(func, a, b, gfun, hfun, args, epsabs, epsrel)
     ranges = [lambda x, *rest: (_limit(gfun, x), _limit(hfun, x)), (a, b)]
     return _nested(func, ranges, {"epsabs": epsabs, "epsrel": epsrel}, tuple(args))
 
 
-def tplquad(
-    func: Function, a: Any, b: Any, gfun: Any, hfun: Any, qfun: Any, rfun: Any, args: Any = (),
-    epsabs: Any = 1.49e-8, epsrel: Any = 1.49e-8,
-) -> tuple[Any, Any]:  # fmt: skip
+@signed_as_in(scipy_integrate)
+def tplquad(func, a, b, gfun, hfun, qfun, rfun, args, epsabs, epsrel) -> tuple[Any, Any]:
     """Return the integral of func(z, y, x) over z from qfun(x, y) to rfun(x, y) and the ranges of `dblquad`."""
-    if active() is None:
-        return scipy_integrate.tplquad(func, a, b, gfun, hfun, qfun, rfun, args, epsabs, epsrel)
     ranges = [
         lambda y, x, *rest: (_limit(qfun, x, y), _limit(rfun, x, y)),
         lambda x, *rest: (_limit(gfun, x), _limit(hfun, x)),
@@ -291,8 +266,6 @@ def nquad(func: Function, ranges: Any, args: Any = None, opts: Any = None, full_
     A range is a pair, or a function of the outer variables and `args` that returns one. `opts` is a dictionary of
     options of `quad` for all variables.
     """
-    if active() is None:
-        return scipy_integrate.nquad(func, ranges, args, opts, full_output)
     if full_output:
         raise refuse("scipy.integrate.nquad with full_output")
     if opts is not None and not isinstance(opts, dict):

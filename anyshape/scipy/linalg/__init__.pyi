@@ -57,20 +57,15 @@ from anyshape.scipy.linalg.banded import solve_toeplitz as solve_toeplitz
 from anyshape.scipy.linalg.factoring import cdf2rdf as cdf2rdf
 from anyshape.scipy.linalg.factoring import cholesky as cholesky
 from anyshape.scipy.linalg.factoring import eig as eig
-from anyshape.scipy.linalg.factoring import eigh as eigh
 from anyshape.scipy.linalg.factoring import expm_cond as expm_cond
 from anyshape.scipy.linalg.factoring import hessenberg as hessenberg
-from anyshape.scipy.linalg.factoring import ldl as ldl
-from anyshape.scipy.linalg.factoring import lu as lu
 from anyshape.scipy.linalg.factoring import lu_factor as lu_factor
 from anyshape.scipy.linalg.factoring import lu_solve as lu_solve
-from anyshape.scipy.linalg.factoring import matrix_balance as matrix_balance
 from anyshape.scipy.linalg.factoring import null_space as null_space
 from anyshape.scipy.linalg.factoring import orth as orth
 from anyshape.scipy.linalg.factoring import pinv as pinv
 from anyshape.scipy.linalg.factoring import pinvh as pinvh
 from anyshape.scipy.linalg.factoring import polar as polar
-from anyshape.scipy.linalg.factoring import qr_delete as qr_delete
 from anyshape.scipy.linalg.factoring import qr_multiply as qr_multiply
 from anyshape.scipy.linalg.factoring import qr_update as qr_update
 from anyshape.scipy.linalg.factoring import rq as rq
@@ -129,6 +124,25 @@ def eig_banded(
 ) -> Any:
     """Return the eigenvalues in ascending order, and eigenvectors, of Hermitian banded matrices."""
 
+def eigh(
+    a: Any,
+    b: Any = None,
+    *,
+    lower: Any = True,
+    eigvals_only: Any = False,
+    overwrite_a: Any = False,
+    overwrite_b: Any = False,
+    type: Any = 1,
+    check_finite: Any = True,
+    subset_by_index: Any = None,
+    subset_by_value: Any = None,
+    driver: Any = None,
+) -> Any:
+    """Return the ascending eigenvalues and the eigenvectors of Hermitian matrices, or of the pencil a v = w b v."""
+
+def ldl(A: Any, lower: Any = True, hermitian: Any = True, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    """Return (l, d, perm) with l d l^H = A for Hermitian matrices of shape (..., n, n): l[perm] is triangular."""
+
 def lstsq(
     a: Any,
     b: Any,
@@ -139,6 +153,16 @@ def lstsq(
     lapack_driver: Any = None,
 ) -> Any:
     """Return (x, residues, rank, s) of least squares for a of shape (m, n), as `numpy.linalg.lstsq` does."""
+
+def lu(
+    a: Any, permute_l: Any = False, overwrite_a: Any = False, check_finite: Any = True, p_indices: Any = False
+) -> Any:
+    """Return (p, l, u) with p l u = a for matrices (..., m, n): p permutes rows, l has ones on its diagonal."""
+
+def matrix_balance(
+    A: Any, permute: Any = True, scale: Any = True, separate: Any = False, overwrite_a: Any = False
+) -> Any:
+    """Return (b, t) with t b = A t: t permutes and scales by powers of 2, so that rows and columns have close norms."""
 
 def ordqz(
     A: Any,
@@ -160,6 +184,11 @@ def qr(
     check_finite: Any = True,
 ) -> Any:
     """Return (q, r) with q r = a for matrices of shape (..., m, n), or (r,) for mode "r": r is upper triangular."""
+
+def qr_delete(
+    Q: Any, R: Any, k: Any, p: Any = 1, which: Any = "row", overwrite_qr: Any = False, check_finite: Any = True
+) -> Any:
+    """Return the factors of Q R without p rows or columns from position k on; both are ints."""
 
 def qr_insert(
     Q: Any,

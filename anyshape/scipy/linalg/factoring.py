@@ -33,7 +33,7 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.linalg.solving import as_matrices, as_squares, from_triangle, in_one_dtype
-from anyshape.numpy.operands.promotion import as_traced, choice_of, is_traced, sizes, static_int
+from anyshape.numpy.operands.promotion import as_traced, choice_of, sizes, static_int
 from anyshape.ops import factorisations as fa
 from anyshape.ops import linalg as la
 from anyshape.ops.core.apply import context_of
@@ -110,20 +110,11 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     return u, (product + xp.conj(xp.matrix_transpose(product))) / 2
 
 
+@signed_as_in(scipy_linalg)
 def eigh(
-    a: Any,
-    b: Any = None,
-    lower: bool = True,
-    eigvals_only: bool = False,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    type: int = 1,
-    check_finite: bool = True,
-    subset_by_index: Any = None,
-    subset_by_value: Any = None,
-    driver: Any = None,
-) -> Any:
-    """Return the eigenvalues in ascending order and eigenvectors of Hermitian matrices, or of the pencil a v = w b v.
+    a, b, lower, eigvals_only, overwrite_a, overwrite_b, type, check_finite, subset_by_index, subset_by_value, driver
+) -> Any:  # fmt: skip
+    """Return the ascending eigenvalues and the eigenvectors of Hermitian matrices, or of the pencil a v = w b v.
 
     `a` and the positive definite `b` have the shape (n, n). `subset_by_index` is a pair of positions; the other choices
     of a subset raise ArgumentError. With `eigvals_only` the eigenvalues come alone.
@@ -152,10 +143,9 @@ def _eigh_of_pencil(a, b, lower: bool, eigvals_only: bool, subset: slice):
     return values[subset], (xp.conj(inverse.T) @ vectors)[:, subset]
 
 
-def lu(
-    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False
-) -> tuple[Any, ...]:
-    """Return (p, l, u) with p l u = a for matrices of shape (..., m, n): p permutes rows, l has ones on its diagonal.
+@signed_as_in(scipy_linalg)
+def lu(a, permute_l, overwrite_a, check_finite, p_indices) -> tuple[Any, ...]:
+    """Return (p, l, u) with p l u = a for matrices (..., m, n): p permutes rows, l has ones on its diagonal.
 
     With `permute_l` the pair (p l, u). With `p_indices` p is the vector with l[p] u = a. The derivative needs a first
     square part of full rank.
@@ -187,8 +177,6 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: bool = False,
     `trans` 1 solves with the transpose, 2 with the conjugate transpose.
     """
     factors, pivots = lu_and_piv
-    if not is_traced(factors, pivots, b):
-        return scipy_linalg.lu_solve(lu_and_piv, b, trans, overwrite_b, check_finite)
     form = FORMS[choice_of("lu_solve", "trans", trans, tuple(FORMS))]
     matrix, right, is_vector = with_columns("lu_solve", factors, b)
     order = fa.row_order(xp.asarray(pivots).astype(np.int32))
@@ -257,9 +245,8 @@ def _turned(x):
     return xp.conj(xp.matrix_transpose(xp.flip(x, (-2, -1))))
 
 
-def ldl(
-    A: Any, lower: bool = True, hermitian: bool = True, overwrite_a: bool = False, check_finite: bool = True
-) -> tuple[Any, Any, Any]:
+@signed_as_in(scipy_linalg)
+def ldl(A, lower, hermitian, overwrite_a, check_finite) -> tuple[Any, Any, Any]:
     """Return (l, d, perm) with l d l^H = A for Hermitian matrices of shape (..., n, n): l[perm] is triangular.
 
     d has blocks of at most 2 by 2. Only the triangle of `lower` is read, and tangents count as their Hermitian part.
@@ -317,9 +304,6 @@ def cossin(X, p, q, separate, swap_sign, compute_u, compute_vh) -> tuple[Any, ..
     With `separate` ((u1, u2), angles, (v1h, v2h)). `p` and `q` are the rows and columns of the first block. A factor
     that is not computed is an empty array. There is no derivative.
     """
-    blocks = X if isinstance(X, (tuple, list)) else (X,)
-    if not is_traced(*blocks):
-        return scipy_linalg.cossin(X, p, q, separate, swap_sign, compute_u, compute_vh)
     parts = in_one_dtype("cossin", *(as_matrices("cossin", x) for x in _blocks(X, p, q)))
     rows, columns = parts[0].shape[-2:]
     u, cs, vh = fa.cossin(*parts, swap_sign=bool(swap_sign))
@@ -375,9 +359,8 @@ def cdf2rdf(w: Any, v: Any) -> tuple[Any, Any]:
     return form, xp.real(v @ turn)
 
 
-def matrix_balance(
-    A: Any, permute: bool = True, scale: bool = True, separate: bool = False, overwrite_a: bool = False
-) -> tuple[Any, Any]:
+@signed_as_in(scipy_linalg)
+def matrix_balance(A, permute, scale, separate, overwrite_a) -> tuple[Any, Any]:
     """Return (b, t) with t b = A t: t permutes and scales by powers of 2, so that rows and columns have close norms.
 
     With `separate` t is the pair of scales and permutation. The derivative of b keeps t.
@@ -456,9 +439,8 @@ def qr_insert(Q, R, u, k, which, rcond, overwrite_qru, check_finite) -> tuple[An
     return _factored(changed, update, check_finite, Q, R, u)
 
 
-def qr_delete(
-    Q: Any, R: Any, k: Any, p: int = 1, which: str = "row", overwrite_qr: bool = False, check_finite: bool = True
-) -> tuple[Any, Any]:
+@signed_as_in(scipy_linalg)
+def qr_delete(Q, R, k, p, which, overwrite_qr, check_finite) -> tuple[Any, Any]:
     """Return the factors of Q R without p rows or columns from position k on; both are ints."""
     Q, R = _factors(Q, R)
     count = static_int(p, "qr_delete", "p")

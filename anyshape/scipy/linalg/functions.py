@@ -13,10 +13,9 @@ from typing import Any
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.graph.ir.builder import active
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.linalg.solving import as_squares, in_one_dtype
-from anyshape.numpy.operands.promotion import is_traced, sizes
+from anyshape.numpy.operands.promotion import sizes
 from anyshape.ops import factorisations as mf
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.factoring import refuse_option
@@ -39,7 +38,7 @@ def sqrtm(A: Any, **options: Any) -> Any:
 
     The derivative needs matrices without the eigenvalue 0.
     """
-    return mf.matrix_function(as_squares("sqrtm", A), "sqrt") if is_traced(A) else scipy_linalg.sqrtm(A, **options)
+    return mf.matrix_function(as_squares("sqrtm", A), "sqrt")
 
 
 def _some(name: str, A):
@@ -162,10 +161,8 @@ _SOLVERS = {
 }
 
 
-def _solved(name: str, operands, further, balanced: bool):
+def _solved(name: str, operands, further):
     """Solve an equation; SciPy's e and s are not taken for traced matrices."""
-    if active() is None or not is_traced(*operands, *further):
-        return getattr(scipy_linalg, name)(*operands, *further, balanced)
     for option, value in zip("es", further, strict=True):
         if value is not None:
             raise refuse_option(name, option, "a matrix")
@@ -184,7 +181,7 @@ def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any =
     The shapes are a and q (n, n), b (n, m) and r (m, m). q and r are Hermitian, and r is regular. A traced equation has
     no e and s. SciPy solves it when the program runs, and raises LinAlgError where there is no solution.
     """
-    return _solved("solve_continuous_are", (a, b, q, r), (e, s), balanced)
+    return _solved("solve_continuous_are", (a, b, q, r), (e, s))
 
 
 def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True) -> Any:
@@ -192,4 +189,4 @@ def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = N
 
     See `solve_continuous_are` for the matrices.
     """
-    return _solved("solve_discrete_are", (a, b, q, r), (e, s), balanced)
+    return _solved("solve_discrete_are", (a, b, q, r), (e, s))

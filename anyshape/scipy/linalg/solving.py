@@ -10,7 +10,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy.linalg.solving import as_squares, from_triangle, in_one_dtype
-from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
+from anyshape.numpy.operands.promotion import choice_of, sizes
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
@@ -67,8 +67,6 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
     """Return x with a x = b by the factor of a that `cho_factor` gave, for b of shape (n,) or (..., n, k)."""
     factor, lower = c_and_lower
-    if not is_traced(factor, b):
-        return scipy_linalg.cho_solve(c_and_lower, b, overwrite_b, check_finite)
     first, last = (0, 2) if lower else (2, 0)
     return solve_triangular(factor, solve_triangular(factor, b, first, lower), last, lower)
 

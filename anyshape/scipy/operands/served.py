@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from anyshape.errors import ArgumentError
+from anyshape.graph.ir.builder import active
 from anyshape.numpy.serve import Module as Fallback
 from anyshape.numpy.serve import falls_through, through
 from anyshape.support.packages import load
@@ -40,13 +41,23 @@ def signed_as_in(package: Any) -> Callable[[Function], Function]:
     return decorate
 
 
+def _in_traces(function: Function, external: Function) -> Function:
+    """Return a function whose calls outside of traces go to another one."""
+
+    @functools.wraps(function)
+    def served(*args, **kwargs):
+        return (external if active() is None else function)(*args, **kwargs)
+
+    return served
+
+
 class Module(Fallback):
     """Public names of one module of SciPy. A row names the submodule that defines names, which loads at first use.
 
     Names in the row "" are submodules themselves.
-    Functions in `through` leave calls without traced arguments to SciPy; what is in `own` gets all calls. Those in
-    `lent` run SciPy's code. `finite` gives functions by the arguments that SciPy checks for infinities and NaN, unless
-    `check_finite` is false.
+    Functions in `through` leave calls without traced arguments to SciPy, and those in `outside` calls outside of
+    traces; what is in `own` gets all calls. Those in `lent` run SciPy's code. `finite` gives functions by the arguments
+    that SciPy checks for infinities and NaN, unless `check_finite` is false.
     """
 
     def __init__(
@@ -57,12 +68,13 @@ class Module(Fallback):
         through: Mapping[str, str] | None = None,
         finite: Mapping[str, str] | None = None,
         lent: str = "",
+        outside: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(package, name)
-        rows = (*own.items(), *(through or {}).items())
+        rows = (*own.items(), *(through or {}).items(), *(outside or {}).items())
         self._homes = {n: home for home, names in rows for n in names.split()}
         self._finite = {n: arguments for arguments, names in (finite or {}).items() for n in names.split()}
-        self._through = {n for names in (through or {}).values() for n in names.split()}
+        self._through, self._outside = (" ".join((rows or {}).values()).split() for rows in (through, outside))
         self.lent = lent.split()
 
     @property
@@ -85,6 +97,8 @@ class Module(Fallback):
             function = load("anyshape.scipy.operands.conversion").checks_finite(function, self._finite[name])
         if name in self._through:
             function = falls_through(self.package)(function)
+        if name in self._outside:
+            function = _in_traces(function, getattr(self.package, name))
         if hasattr(function, "__wrapped__"):  # a pickle finds it here, and in its home the function that it calls
             function.__module__, function.__qualname__ = f"anyshape.{self.name}", name
         return function

@@ -12,10 +12,12 @@ _SERVED = Module(
     own={
         "constraints": "Bounds LinearConstraint linprog lsq_linear",
         "fits": "curve_fit least_squares",
-        "minima": "basinhopping differential_evolution direct dual_annealing minimize minimize_scalar shgo",
-        "roots": (
-            "bisect brent brenth brentq fixed_point fminbound fsolve golden newton ridder root root_scalar toms748"
-        ),
+        "minima": "minimize",
+        "roots": "root root_scalar",
+    },
+    outside={
+        "minima": "basinhopping differential_evolution direct dual_annealing minimize_scalar shgo",
+        "roots": "bisect brent brenth brentq fixed_point fminbound fsolve golden newton ridder toms748",
     },
     through={"constraints": "isotonic_regression linear_sum_assignment nnls"},
     lent="rosen rosen_der rosen_hess rosen_hess_prod",

@@ -188,8 +188,6 @@ def minimize_scalar(fun, bracket, bounds, args, method, tol, options) -> Any:
     >>> float(minimize_scalar(lambda x: (x - 1.0) ** 2).x.round(6))
     1.0
     """
-    if active() is None:
-        return scipy_optimize.minimize_scalar(fun, bracket, bounds, args, method, tol, options)
     check_callable("minimize_scalar", fun)
     further = as_tuple(args)
     settings = {"bracket": bracket, "bounds": bounds}
@@ -234,8 +232,6 @@ def _between_bounds(name: str) -> Function:
     """Return a search between bounds."""
 
     def search(func: Function, bounds, args=(), **options):
-        if active() is None:
-            return getattr(scipy_optimize, name)(func, bounds, args=args, **options)
         if options.get("constraints"):
             raise refuse(f"scipy.optimize.{name} with constraints")
         if (limits := bounds_of(bounds)) is None:
@@ -267,8 +263,6 @@ def basinhopping(func: Function, x0: Any, *positional: Any, **options: Any) -> A
     >>> basinhopping(lambda x: np.sum(np.cos(3 * x) + x * x), np.zeros(1), niter=5, rng=0).fun.round(4)
     np.float64(-0.1076)
     """
-    if active() is None:
-        return scipy_optimize.basinhopping(func, x0, *positional, **options)
     if positional:
         raise ArgumentError("basinhopping", "an option", "is given by position", "write its name")
     inner = dict(options.pop("minimizer_kwargs", None) or {})

@@ -147,14 +147,7 @@ def _root_scalar_of(
 def _bracketed(method: str) -> Function:
     """Return a solver between two points where the function has different signs."""
 
-    def solver(
-        f: Function, a, b, args = (), *, xtol = None, rtol = None, maxiter = None,
-        **options
-    ):  # fmt: skip
-        if active() is None:
-            present = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter}
-            named = {k: v for k, v in present.items() if v is not None}
-            return getattr(scipy_optimize, method)(f, a, b, args, **named, **options)
+    def solver(f: Function, a, b, args=(), *, xtol=None, rtol=None, maxiter=None, **options):
         raises = options.pop("disp", True)
         if any(options.values()):
             raise refuse(f"scipy.optimize.{method} with {next(iter(options))}")
@@ -194,8 +187,6 @@ def newton(
     >>> float(newton(lambda x: x * x - 2.0, 1.0))
     1.414213562373095
     """
-    if active() is None:
-        return scipy_optimize.newton(func, x0, fprime, args, tol, maxiter, fprime2, x1, **options)
     raises = options.pop("disp", True)
     if any(options.values()):
         raise refuse(f"scipy.optimize.newton with {next(iter(options))}")
@@ -212,8 +203,6 @@ def fsolve(func: Function, x0: Any, args: Any = (), fprime: Any = None, full_out
     >>> fsolve(lambda x: x * x - np.array([1.0, 4.0]), np.ones(2)).round(6)
     array([1., 2.])
     """
-    if active() is None:
-        return scipy_optimize.fsolve(func, x0, args, fprime, full_output, **options)
     if full_output:
         raise refuse("scipy.optimize.fsolve with full_output")
     if is_traced(x0) and is_empty("fsolve", x0):
@@ -230,8 +219,6 @@ def fixed_point(func: Function, x0, args=(), xtol=1e-8, maxiter: int = 500, meth
     >>> float(fixed_point(lambda x: np.cos(x), 1.0).round(6))
     0.739085
     """
-    if active() is None:
-        return scipy_optimize.fixed_point(func, x0, args, xtol, maxiter, method)
     further = args if isinstance(args, tuple) else (args,)
     return root(lambda tree: [func(tree[0], *further) - tree[0]], [xp.asarray(x0) * 1.0], tol=xtol).x[0]
 
@@ -242,8 +229,6 @@ def fminbound(func: Function, x1, x2, args=(), xtol=1e-5, maxfun: int = 500, **o
     >>> float(fminbound(lambda x: (x - 1.0) ** 2, 0.0, 3.0).round(6))
     1.0
     """
-    if active() is None:
-        return scipy_optimize.fminbound(func, x1, x2, args, xtol, maxfun, **options)
     if options.get("full_output"):
         raise refuse("scipy.optimize.fminbound with full_output")
     limits = {"xatol": xtol, "maxiter": maxfun}
@@ -256,8 +241,6 @@ def brent(func: Function, args=(), brack=None, tol=1.48e-8, full_output=0, maxit
     >>> float(brent(lambda x: (x - 1.0) ** 2).round(6))
     1.0
     """
-    if active() is None:
-        return scipy_optimize.brent(func, args, brack, tol, full_output, maxiter)
     if full_output:
         raise refuse("scipy.optimize.brent with full_output")
     return minimize_scalar(func, brack, None, args, "brent", options={"xtol": tol, "maxiter": maxiter}).x
@@ -269,8 +252,6 @@ def golden(func: Function, args=(), brack=None, tol=2**-26, full_output=0, maxit
     >>> float(round(golden(lambda x: (x - 1.0) ** 2), 6))
     1.0
     """
-    if active() is None:
-        return scipy_optimize.golden(func, args, brack, tol, full_output, maxiter)
     if full_output:
         raise refuse("scipy.optimize.golden with full_output")
     return minimize_scalar(func, brack, None, args, "golden", options={"xtol": tol, "maxiter": maxiter}).x

@@ -12,21 +12,20 @@ _SERVED = Module(
     own={"": "windows", "windows": "get_window"},
     through={
         "convolving": (
-            "convolve convolve2d correlate correlate2d decimate deconvolve fftconvolve oaconvolve resample "
-            "resample_poly upfirdn"
+            "convolve convolve2d correlate correlate2d deconvolve fftconvolve oaconvolve resample resample_poly upfirdn"
         ),
-        "design": "argrelextrema czt envelope find_peaks firwin firwin2 freqz zoom_fft",
-        "digital_filters": "bilinear lfiltic sos2tf sos2zpk tf2zpk zpk2sos zpk2tf",
+        "design": "argrelextrema czt envelope find_peaks freqz zoom_fft",
+        "digital_filters": "bilinear lfiltic tf2zpk zpk2sos zpk2tf",
         "filtering": "detrend hilbert lfilter lfilter_zi sosfilt",
         "smoothing": "medfilt medfilt2d order_filter savgol_filter symiirorder1 symiirorder2",
         "spectra": "csd istft periodogram spectrogram stft",
         "waveforms": "correlation_lags lombscargle sawtooth",
     },
     lent=(
-        "argrelmax argrelmin bessel bilinear_zpk butter cheby1 cheby2 chirp coherence cont2discrete ellip filtfilt "
-        "freqs freqs_zpk freqz_sos freqz_zpk gauss_spline gausspulse group_delay iirfilter iirnotch iirpeak "
-        "lp2bp_zpk lp2bs_zpk lp2hp_zpk lp2lp_zpk sosfilt_zi sosfiltfilt sosfreqz square sweep_poly vectorstrength "
-        "welch wiener"
+        "argrelmax argrelmin bessel bilinear_zpk butter cheby1 cheby2 chirp coherence cont2discrete decimate ellip "
+        "filtfilt firwin firwin2 freqs freqs_zpk freqz_sos freqz_zpk gauss_spline gausspulse group_delay iirfilter "
+        "iirnotch iirpeak lp2bp_zpk lp2bs_zpk lp2hp_zpk lp2lp_zpk sos2tf sos2zpk sosfilt_zi sosfiltfilt sosfreqz "
+        "square sweep_poly vectorstrength welch wiener"
     ),
 )
 __all__ = [*_SERVED.own]

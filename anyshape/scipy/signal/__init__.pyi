@@ -41,6 +41,7 @@ from scipy.signal import cspline1d_eval as cspline1d_eval
 from scipy.signal import cspline2d as cspline2d
 from scipy.signal import czt_points as czt_points
 from scipy.signal import dbode as dbode
+from scipy.signal import decimate as decimate
 from scipy.signal import dfreqresp as dfreqresp
 from scipy.signal import dimpulse as dimpulse
 from scipy.signal import dlsim as dlsim
@@ -53,6 +54,8 @@ from scipy.signal import filtfilt as filtfilt
 from scipy.signal import find_peaks_cwt as find_peaks_cwt
 from scipy.signal import findfreqs as findfreqs
 from scipy.signal import firls as firls
+from scipy.signal import firwin as firwin
+from scipy.signal import firwin2 as firwin2
 from scipy.signal import firwin_2d as firwin_2d
 from scipy.signal import freqresp as freqresp
 from scipy.signal import freqs as freqs
@@ -99,6 +102,8 @@ from scipy.signal import residue as residue
 from scipy.signal import residuez as residuez
 from scipy.signal import savgol_coeffs as savgol_coeffs
 from scipy.signal import sepfir2d as sepfir2d
+from scipy.signal import sos2tf as sos2tf
+from scipy.signal import sos2zpk as sos2zpk
 from scipy.signal import sosfilt_zi as sosfilt_zi
 from scipy.signal import sosfiltfilt as sosfiltfilt
 from scipy.signal import sosfreqz as sosfreqz
@@ -122,7 +127,6 @@ from anyshape.scipy.signal.convolving import convolve as convolve
 from anyshape.scipy.signal.convolving import convolve2d as convolve2d
 from anyshape.scipy.signal.convolving import correlate as correlate
 from anyshape.scipy.signal.convolving import correlate2d as correlate2d
-from anyshape.scipy.signal.convolving import decimate as decimate
 from anyshape.scipy.signal.convolving import deconvolve as deconvolve
 from anyshape.scipy.signal.convolving import fftconvolve as fftconvolve
 from anyshape.scipy.signal.convolving import oaconvolve as oaconvolve
@@ -134,8 +138,6 @@ from anyshape.scipy.signal.design import find_peaks as find_peaks
 from anyshape.scipy.signal.design import zoom_fft as zoom_fft
 from anyshape.scipy.signal.digital_filters import bilinear as bilinear
 from anyshape.scipy.signal.digital_filters import lfiltic as lfiltic
-from anyshape.scipy.signal.digital_filters import sos2tf as sos2tf
-from anyshape.scipy.signal.digital_filters import sos2zpk as sos2zpk
 from anyshape.scipy.signal.digital_filters import tf2zpk as tf2zpk
 from anyshape.scipy.signal.digital_filters import zpk2sos as zpk2sos
 from anyshape.scipy.signal.digital_filters import zpk2tf as zpk2tf
@@ -180,30 +182,6 @@ def envelope(
     axis: Any = -1,
 ) -> Any:
     """Return the envelope of a signal within a band of its spectrum, and the residual of that band."""
-
-def firwin(
-    numtaps: Any,
-    cutoff: Any,
-    *,
-    width: Any = None,
-    window: Any = "hamming",
-    pass_zero: Any = True,
-    scale: Any = True,
-    fs: Any = None,
-) -> Any:
-    """Return a filter of `numtaps` coefficients, maybe symbolic, that passes bands between cutoff frequencies."""
-
-def firwin2(
-    numtaps: Any,
-    freq: Any,
-    gain: Any,
-    *,
-    nfreqs: Any = None,
-    window: Any = "hamming",
-    antisymmetric: Any = False,
-    fs: Any = None,
-) -> Any:
-    """Return a filter of `numtaps` coefficients whose response runs linearly between gains at frequencies."""
 
 def freqz(
     b: Any,

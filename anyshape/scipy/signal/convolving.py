@@ -26,8 +26,7 @@ from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import is_empty, require_elements
 from anyshape.scipy.operands.served import signed_as_in
-from anyshape.scipy.operands.source import lent
-from anyshape.scipy.signal.filtering import lfilter, sosfilt
+from anyshape.scipy.signal.filtering import lfilter
 from anyshape.support.packages import scipy_signal
 
 _MODES = ("full", "same", "valid")
@@ -322,27 +321,6 @@ def _lowpass(window, up: int, down: int, dtype: np.dtype) -> tuple[Any, int]:
         return scipy_signal.firwin(2 * half + 1, 1.0 / max(up, down), window=window).astype(dtype), half
     h = xp.asarray(window)
     return h, (promotion.static_int(h.shape[0], "resample_poly", "the length of the filter") - 1) // 2
-
-
-def decimate(x: Any, q: Any, n: Any = None, ftype: str = "iir", axis: Any = -1, zero_phase: bool = True) -> Any:
-    """Return every q-th sample after a low-pass filter of order n: Chebyshev's, or a finite one for "fir"."""
-    promotion.choice_of("decimate", "ftype", ftype, ("iir", "fir"))
-    x = xp.asarray(x)
-    dtype = x.dtype if x.dtype.kind in "fc" and x.dtype != np.float16 else np.dtype(np.float64)
-    q, along = promotion.static_int(q, "decimate", "q"), promotion.axis_of(axis, x.ndim, "decimate")
-    lines = xp.moveaxis(x, along, -1)
-    if ftype == "iir":
-        order = 8 if n is None else promotion.static_int(n, "decimate", "n")
-        sections = scipy_signal.cheby1(order, 0.05, 0.8 / q, output="sos").astype(dtype)
-        y = (lent(scipy_signal.sosfiltfilt) if zero_phase else sosfilt)(sections, lines)[..., ::q]
-    else:
-        order = 20 * q if n is None else promotion.static_int(n, "decimate", "n")
-        b = scipy_signal.firwin(order + 1, 1.0 / q, window="hamming").astype(dtype)
-        if zero_phase:
-            y = resample_poly(lines, 1, q, axis=-1, window=b)
-        else:
-            y = upfirdn(b, lines, 1, q)[..., : -(-lines.shape[-1] // q)]
-    return xp.moveaxis(y, -1, along)
 
 
 def resample(x: Any, num: Any, t: Any = None, axis: Any = 0, window: Any = None, domain: str = "time") -> Any:

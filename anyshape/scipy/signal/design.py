@@ -1,10 +1,7 @@
-"""Define finite filters by windows, envelopes of signals, and responses of analog filters.
-
-Define the responses of digital filters at frequencies, transforms on spirals, and local extremes.
-"""
+"""Define envelopes of signals, responses of digital filters, transforms on spirals, and local extremes."""
 
 from collections.abc import Callable
-from math import ceil, log, pi
+from math import pi
 from typing import Any
 
 import numpy as np
@@ -16,83 +13,13 @@ from anyshape.graph.sizes import expr
 from anyshape.numpy.operands import promotion
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.operands.conversion import real_floats, require_elements
+from anyshape.scipy.operands.conversion import require_elements
 from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.signal.convolving import at_other_rate
-from anyshape.scipy.signal.windows import get_window
 from anyshape.support.packages import scipy_signal
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.control import check, stop_gradient
-
-_PASSES = {"lowpass": True, "bandstop": True, "highpass": False, "bandpass": False, True: True, False: False}
-
-
-@signed_as_in(scipy_signal)
-def firwin(numtaps, cutoff, width, window, pass_zero, scale, fs) -> Any:
-    """Return a filter of `numtaps` coefficients, maybe symbolic, that passes bands between cutoff frequencies.
-
-    Frequencies out of order or range are a CheckError of the run.
-    """
-    passes = _PASSES[promotion.choice_of("firwin", "pass_zero", pass_zero, tuple(_PASSES))]
-    nyquist = 0.5 * (2 if fs is None else fs)
-    edges = xp.atleast_1d(real_floats(cutoff)) / nyquist
-    count = promotion.static_int(edges.shape[0], "firwin", "the number of frequencies")
-    _check_bands(pass_zero, count)
-    check(xp.all((edges > 0) & (edges < 1)), "firwin: frequencies are between 0 and half of the sampling rate")
-    check(xp.all(edges[1:] > edges[:-1]), "firwin: frequencies increase")
-    if width is not None:
-        window = ("kaiser", scipy_signal.kaiser_beta(scipy_signal.kaiser_atten(numtaps, float(width) / nyquist)))
-    to_end = (count % 2 == 0) == passes
-    if to_end:
-        check(xp.asarray(numtaps) % 2 == 1, "firwin: a filter that passes the highest frequency has an odd length")
-    ends = [*([0.0] if passes else []), *[edges[i] for i in range(count)], *([1.0] if to_end else [])]
-    m = xp.arange(numtaps) - 0.5 * xp.asarray(numtaps - 1)
-    h = sum(sign * edge * xp.sinc(edge * m) for edge, sign in zip(ends, [-1.0, 1.0] * (len(ends) // 2), strict=True))
-    h = h * get_window(window, numtaps, fftbins=False)
-    if not scale:
-        return h
-    at = 0.0 if passes else 1.0 if to_end and count == 1 else 0.5 * (ends[0] + ends[1])
-    return h / xp.sum(h * xp.cos(pi * m * at))
-
-
-def _check_bands(pass_zero, count: int) -> None:
-    """Check the number of frequencies against the name of a band."""
-    single = pass_zero in ("lowpass", "highpass")
-    wrong = (single and count != 1) or (pass_zero in ("bandpass", "bandstop") and count < 2)
-    if wrong or not count:
-        advice = "pass one" if single else "pass two or more" if count else "pass one or more"
-        raise ArgumentError("firwin", "cutoff", f"has {count} frequencies", advice)
-
-
-@signed_as_in(scipy_signal)
-def firwin2(numtaps, freq, gain, nfreqs, window, antisymmetric, fs) -> Any:
-    """Return a filter of `numtaps` coefficients whose response runs linearly between gains at frequencies.
-
-    Frequencies start at 0, end at half of the sampling rate and do not decrease; else the run raises a CheckError.
-    """
-    taps = promotion.static_int(numtaps, "firwin2", "numtaps")
-    nyquist = 0.5 * (2 if fs is None else fs)
-    at, gains = real_floats(freq), real_floats(gain)
-    points = 1 + 2 ** ceil(log(taps, 2)) if nfreqs is None else promotion.static_int(nfreqs, "firwin2", "nfreqs")
-    if nfreqs is not None and taps >= points:
-        raise ArgumentError("firwin2", f"nfreqs={points}", f"is not above numtaps, {taps}", "increase it")
-    check((at[0] == 0) & (at[-1] == nyquist), "firwin2: frequencies go from 0 to half of the sampling rate")
-    check(xp.all(at[1:] >= at[:-1]), "firwin2: frequencies do not decrease")
-    has_first, has_last = not antisymmetric, antisymmetric == (taps % 2 == 0)
-    if not has_first:
-        check(gains[0] == 0, "firwin2: an antisymmetric filter has no gain at 0")
-    if not has_last:
-        check(gains[-1] == 0, "firwin2: a filter of this length and symmetry has no gain at the highest frequency")
-    twice = (at[1:] == at[:-1]) * (np.finfo(np.float64).eps * nyquist)
-    none = np.zeros(1)
-    at = at - xp.concatenate([twice, none]) + xp.concatenate([none, twice])
-    x = xp.linspace(0.0, 1.0, points) * nyquist
-    phase = xp.exp(-(taps - 1) / 2.0 * 1j * pi * x / nyquist) * (1j if antisymmetric else 1.0)
-    h = xp.fft.irfft(xp.interp(x, at, gains) * phase)[:taps]
-    h = h if window is None else h * get_window(window, taps, fftbins=False)
-    return xp.where(np.arange(taps) == taps // 2, 0.0, h) if antisymmetric and taps % 2 else h
-
 
 # -- envelopes
 

@@ -121,37 +121,6 @@ def tf2zpk(b: Any, a: Any) -> tuple[Any, Any, Any]:
     return xp.roots(above), xp.roots(below), above[0]
 
 
-def sos2tf(sos: Any) -> tuple[Any, Any]:
-    """Return numerator and denominator of sections of second order."""
-    sections = _sections("sos2tf", sos)
-    above, below = (xp.ones(1, sections.dtype) for _ in range(2))
-    for i in range(static_int(sections.shape[0], "sos2tf", "the number of sections")):
-        above, below = xp.convolve(above, sections[i, :3]), xp.convolve(below, sections[i, 3:])
-    return above, below
-
-
-def sos2zpk(sos: Any) -> tuple[Any, Any, Any]:
-    """Return zeros, poles and gain of sections of second order, two of each for a section; see `tf2zpk`."""
-    sections = _sections("sos2zpk", sos)
-    if not (count := static_int(sections.shape[0], "sos2zpk", "the number of sections")):
-        return np.zeros(0, complex), np.zeros(0, complex), 1.0
-    rows = [tf2zpk(sections[i, :3], sections[i, 3:]) for i in range(count)]
-    zeros, poles = (xp.concatenate([row[j] for row in rows]).astype(np.complex128) for j in range(2))
-    gain = 1.0
-    for row in rows:
-        gain = gain * row[2]
-    return zeros, poles, gain
-
-
-def _sections(name: str, sos):
-    """Return sections as a matrix of six columns."""
-    sections = xp.asarray(sos)
-    if sections.ndim != 2:
-        raise ArgumentError(name, "sos", f"has {sections.ndim} axes", "give one row of six numbers per section")
-    context_of(name, sections).require_equal(sizes(sections)[1], 6, "sections have 6 numbers")
-    return sections if sections.dtype.kind in "fc" else sections.astype(np.float64)
-
-
 def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
     """Return the conditions of a filter whose last outputs were y, the newest first, and whose last inputs were x."""
     above, below = _row("lfiltic", b, "b"), _row("lfiltic", a, "a")

@@ -38,11 +38,12 @@ _SERVED = Module(
     },
     through={
         "correlation": "linregress spearmanr",
-        "hypotheses": "f_oneway false_discovery_control levene pointbiserialr ttest_ind",
+        "hypotheses": "false_discovery_control levene pointbiserialr ttest_ind",
         "lent": (
-            "bartlett chisquare circmean circstd circvar combine_pvalues entropy gmean gstd gzscore hmean jarque_bera "
-            "kstat kstatvar kurtosis kurtosistest median_abs_deviation normaltest pearsonr pmean power_divergence sem "
-            "skew skewtest tmax tmean tmin tsem tstd ttest_1samp ttest_ind_from_stats ttest_rel tvar variation"
+            "bartlett chisquare circmean circstd circvar combine_pvalues entropy f_oneway gmean gstd gzscore hmean "
+            "jarque_bera kstat kstatvar kurtosis kurtosistest median_abs_deviation normaltest pearsonr pmean "
+            "power_divergence sem skew skewtest tmax tmean tmin tsem tstd ttest_1samp ttest_ind_from_stats ttest_rel "
+            "tvar variation"
         ),
         "ordered": "energy_distance siegelslopes theilslopes tiecorrect wasserstein_distance",
         "ranks": "mode rankdata",

@@ -59,6 +59,7 @@ from scipy.stats import entropy as entropy
 from scipy.stats import epps_singleton_2samp as epps_singleton_2samp
 from scipy.stats import exp as exp
 from scipy.stats import expectile as expectile
+from scipy.stats import f_oneway as f_oneway
 from scipy.stats import fisher_exact as fisher_exact
 from scipy.stats import fit as fit
 from scipy.stats import fligner as fligner
@@ -244,12 +245,6 @@ exponnorm: _Family
 exponpow: _Family
 exponweib: _Family
 f: _Family
-
-def f_oneway(
-    *samples: Any, axis: Any = 0, equal_var: Any = True, nan_policy: Any = "propagate", keepdims: Any = False
-) -> Any:
-    """Return the F statistic of the means of several samples, and its probability; `equal_var=False` is refused."""
-
 fatiguelife: _Family
 fisk: _Family
 foldcauchy: _Family

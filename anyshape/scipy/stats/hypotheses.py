@@ -65,26 +65,6 @@ def ttest_ind(a, b, axis, equal_var, alternative, trim, method) -> SignificanceR
 
 
 @sampled()
-def f_oneway(*samples, axis, equal_var) -> SignificanceResult:
-    """Return the F statistic of the means of several samples, and its probability; `equal_var=False` is refused."""
-    if not equal_var:
-        raise ArgumentError("f_oneway", "equal_var=False", "is not available for traced arrays", "leave it out")
-    groups = along_last("f_oneway", samples, axis)
-    whole = xp.concatenate(groups, axis=-1)
-    n, k = _count(whole), len(groups)
-    mean = xp.mean(whole, axis=-1, keepdims=True)
-    between = sum(_count(x) * (xp.mean(x, axis=-1) - mean[..., 0]) ** 2 for x in groups)
-    total = xp.sum((whole - mean) ** 2, axis=-1)
-    f = (between / (k - 1)) / ((total - between) / (n - k))
-    constant = [xp.all(x == x[..., :1], axis=-1) for x in groups]
-    f = xp.where(xp.all(xp.stack(constant), axis=0), np.inf, f)
-    f = xp.where(xp.all(whole == whole[..., :1], axis=-1), np.nan, f)
-    too_few = (n <= k) | (xp.min(xp.stack([_count(x) for x in groups])) == 0)
-    f = xp.where(too_few, np.nan, f).astype(whole.dtype)
-    return SignificanceResult(f, xp.special.fdtrc(k - 1.0, n - k, f).astype(f.dtype))
-
-
-@sampled()
 def levene(*samples, center, proportiontocut, axis) -> SignificanceResult:
     """Return Levene's statistic of equal variances, by distances from medians, means or trimmed means.
 

@@ -120,9 +120,9 @@ def test_a_filter_of_any_length_from_one_trace():
     for n in (1, 2, 5, 8):
         np.testing.assert_allclose(taps(np.ones(n), 0.3), scipy.signal.firwin(n, 0.3), 1e-12, 1e-15)
     assert taps.cache_info().traces == 1
-    with pytest.raises(CheckError, match="half of the sampling rate"):
+    with pytest.raises(CheckError, match="frequency"):
         taps(np.ones(5), 1.3)
-    with pytest.raises(ArgumentError, match="pass two or more"):
+    with pytest.raises(ArgumentError, match="at least two"):
         jit(lambda c: signal.firwin(5, c, pass_zero="bandpass"))(np.array([0.3]))
 
 

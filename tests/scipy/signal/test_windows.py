@@ -7,7 +7,7 @@ import scipy.signal
 from anyshape import check_grads, jit
 from anyshape.errors import ArgumentError
 from anyshape.scipy import signal
-from anyshape.scipy.signal.windows import _ALIASES, FORMULAS
+from anyshape.scipy.signal.windows import _ALIASES, FORMULAS, LENT
 
 PARAMETERS = {
     "general_cosine": ([0.3, 0.5, 0.2],),
@@ -22,7 +22,7 @@ PARAMETERS = {
 SIZES = (0, 1, 2, 3, 4, 5, 8, 13)
 
 
-@pytest.mark.parametrize("name", FORMULAS)
+@pytest.mark.parametrize("name", (*FORMULAS, *LENT.split()))
 def test_windows_have_the_values_of_scipy_at_all_sizes_from_one_trace(name):
     whole = (name, *PARAMETERS[name]) if name in PARAMETERS else name
     for periodic in (True, False):
