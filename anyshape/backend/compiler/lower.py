@@ -39,6 +39,7 @@ from anyshape.graph.sizes.expr import DimVar, Size, variables
 from anyshape.ops.control import raise_op
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.creation import full_op
+from anyshape.ops.elementwise import python_int_op
 from anyshape.ops.gathering import scatter_add_op
 from anyshape.ops.loops import LOOPS, Layout, mask_position, scan_op, varying_variables
 from anyshape.ops.movement import broadcast_in_dim_op
@@ -339,10 +340,21 @@ def _may_raise(node: Node) -> bool:
     return raises(node) or bool(op_local.refusals(node)) or node.op.family == "linalg"
 
 
+def _may_raise_within(node: Node) -> bool:
+    """Return whether a node, or one of its subgraphs, raises for some values, or for an int that is too large."""
+    inner = [n for graph in subgraphs(node) for n in graph.nodes]
+    return node.op is python_int_op or _may_raise(node) or any(map(_may_raise_within, inner))
+
+
 def split_invariants(body: Graph, layout: Layout) -> tuple[Graph, Graph]:
-    """Return the graph of the invariant values that trips read, and the body that takes them as its last inputs."""
-    nodes = nodes_over(body, layout, body.inputs[layout.own :], lambda node: not is_observable(node))
-    return moved_out(body, nodes)
+    """Return the graph of the invariant values that trips read, and the body that takes them as its last inputs.
+
+    What may raise stays behind nodes that are there to raise: theirs is the first error of a trip.
+    """
+    observable = [is_observable(node) for node in body.nodes]
+    behind = {*body.nodes[observable.index(True) :]} if any(observable) else set()
+    may_move = lambda node: not (node in behind and (is_observable(node) or _may_raise_within(node)))
+    return moved_out(body, nodes_over(body, layout, body.inputs[layout.own :], may_move))
 
 
 def moved_out(body: Graph, nodes: Sequence[Node]) -> tuple[Graph, Graph]:

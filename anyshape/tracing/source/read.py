@@ -198,6 +198,21 @@ def as_read(function: Any) -> Any:
     return function
 
 
+def as_part(function: Any) -> Any:
+    """Return what a trace runs in place of a function that becomes a part of its program, where choices do too."""
+    if (session := _SESSIONS.stack[-1] if _SESSIONS.stack else None) is None or session.is_plain:
+        return function
+
+    def run(*args: Any) -> Any:
+        was, session.choosing = session.choosing, True
+        try:
+            return as_read(function)(*args)
+        finally:
+            session.choosing = was
+
+    return run
+
+
 def is_rewritten(function: Any) -> bool:
     """Return whether a function, or that of a method, has code that was rewritten."""
     return id(getattr(getattr(function, "__func__", function), "__code__", None)) in _MADE

@@ -33,6 +33,7 @@ from anyshape.support.packages import argument_containers, cumulative_functions
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
 from anyshape.tracing.captured.code_origin import line_of
+from anyshape.tracing.source.read import as_part
 from anyshape.tracing.trace import as_value, run_traced, standing_for
 from anyshape.transforms.control_flow.loops import run_now
 
@@ -123,7 +124,8 @@ class _Pairs:
         """Return what the function gives for pairs: raise where it changes the tree or a type."""
         args = tuple([pytrees.unflatten(self.tree, [standing_for(x, None) for x in xs]) for xs in (firsts, seconds)])
         before = last_draw()
-        results, tree = run_traced(argument_containers.keeping(self.fn), pytrees.function_name(self.fn), args, {})
+        run = as_part(argument_containers.keeping(self.fn))
+        results, tree = run_traced(run, pytrees.function_name(self.fn), args, {})
         if last_draw() is not before:
             advice = "draw all numbers before it, and pass them among the elements"
             problem = "cannot draw random numbers: the order of its calls is not defined"

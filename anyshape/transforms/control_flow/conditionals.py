@@ -30,6 +30,7 @@ from anyshape.tracing import pytrees
 from anyshape.tracing.captured.code_origin import line_of
 from anyshape.tracing.draws import refuse_draws
 from anyshape.tracing.reachable import reachable, restored_arrays
+from anyshape.tracing.source.read import as_part
 from anyshape.tracing.trace import Leaves, active_builder, any_sizes, as_value, kind_of, run_traced, standing_for
 from anyshape.transforms.control_flow.loop_tracing import ResultType, like_returned, noted, promoted, promoted_type
 
@@ -291,7 +292,7 @@ class _Branches:
             returned: list[Any] = []
             with operand_memory.writes_outside() as writes:
                 runs_later = not self.is_emitted  # on containers of the caller
-                run = function if runs_later else argument_containers.keeping(function)
+                run = as_part(function if runs_later else argument_containers.keeping(function))
                 call = lambda *xs: noted(run(*xs), returned)
                 results, tree = run_traced(call, pytrees.function_name(function), args, {})
                 results = [like_returned(y, x).unshared() for y, x in zip(results, returned, strict=True)]

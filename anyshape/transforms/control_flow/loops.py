@@ -35,6 +35,7 @@ from anyshape.support.packages import argument_containers
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import check_callable, flatten, is_array, leaf_paths, unflatten
 from anyshape.tracing.reachable import reachable, restored_arrays
+from anyshape.tracing.source.read import as_part
 from anyshape.tracing.trace import as_value, standing_for
 from anyshape.transforms.control_flow.conditionals import scalar_operand
 from anyshape.transforms.control_flow.loop_tracing import CarryLoop, Step
@@ -77,10 +78,10 @@ def scan(f: Function, init, xs=None, length=None, reverse: bool = False, unroll:
         traced = lambda f, init, xs: scan(f, init, xs, length, reverse, checkpoint=checkpoint)
         loop = run_now(functools.partial(traced, f), init, xs)
         return _scan_plainly(f, init, xs, length, reverse, loop) if isinstance(loop, Exception) else loop
-    rows = _Rows("scan", xs, length)
+    rows, run = _Rows("scan", xs, length), as_part(f)
 
     def step(carry, own: Sequence[Any]) -> tuple[Any, Any]:
-        return _pair(f(carry, rows.element(own)))
+        return _pair(run(carry, rows.element(own)))
 
     return _scan(CarryLoop("scan", "f", f, init), step, rows, reverse, policy)
 
@@ -115,10 +116,11 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, chec
     if any(isinstance(x, Traced) and _differs_between_examples(x) for x in bounds):
         return _until(bounds, body_fun, init_val, checkpoint)
     first, count = _range(*bounds)
+    run = as_part(body_fun)
     rows = _Rows("fori_loop", ew.add(iota(count), first) if first is not None else iota(count), None)
 
     def step(carry, own: Sequence[Any]) -> tuple[Any, Any]:
-        return body_fun(standing_for(rows.element(own), int), carry), ()
+        return run(standing_for(rows.element(own), int), carry), ()
 
     return _scan(CarryLoop("fori_loop", "body_fun", body_fun, init_val), step, rows, False, policy)[0]
 
@@ -179,7 +181,8 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, *, checkpo
         loop = run_now(functools.partial(traced, cond_fun, body_fun), init_val, ())
         return _while_plainly(cond_fun, body_fun, init_val) if isinstance(loop, Exception) else loop
     loop = CarryLoop("while_loop", "body_fun", body_fun, init_val)
-    (test, body), further = loop.trace(lambda carry, own: (body_fun(carry), ()), (), [_test(cond_fun)])
+    run = as_part(body_fun)
+    (test, body), further = loop.trace(lambda carry, own: (run(carry), ()), (), [_test(as_part(cond_fun))])
     _check_draws("while_loop", policy, test, body)
     results = lp.while_loop(test, body, len(loop.carries), *loop.carries, *further, checkpoint=policy)
     return loop.results(results)
@@ -222,7 +225,7 @@ def _copied(tree):
 
 
 def _mapped(f: Function, carry, x) -> tuple[Any, Any]:
-    return carry, f(x)
+    return carry, as_part(f)(x)
 
 
 def _policy(function: str, checkpoint) -> lp.Policy:

@@ -220,3 +220,34 @@ def test_a_block_that_catches_is_told_from_one_of_errstate_beside_it():
         np.testing.assert_array_equal(jit(rooted)(x), rooted(x))
     with pytest.raises(ValueError, match=r"big 6\.0"):
         jit(checked)(x)
+
+
+def large_or_singular(x, a):
+    total = 0.0
+    for v in x:
+        if v > 2:
+            raise ValueError("large")
+        total = total + np.linalg.inv(a)[0, 0] * v
+    return total
+
+
+def whole_or_large(x, a):
+    total = 0
+    for k in range(len(x)):
+        m = int(a[0, 0])
+        total = total + (m * 2 if m > k else -m)
+    return total
+
+
+@pytest.mark.parametrize(("program", "x", "a"), [
+    (large_or_singular, [3.0, 1.0], np.zeros((2, 2))),
+    (whole_or_large, [1.0], np.full((1, 1), np.nan)),
+])  # fmt: skip
+def test_the_first_error_of_an_iteration_is_raised(program, x, a):
+    with pytest.raises(ValueError, match=r"large|NaN"):
+        program(np.array(x), a)
+    compiled = jit(program)
+    assert compiled(np.ones(20), np.eye(2)) == program(np.ones(20), np.eye(2))
+    with pytest.raises(ValueError, match=r"large|NaN"):
+        compiled(np.array(x), a)
+    assert compiled.cache_info().traces == 1
