@@ -165,9 +165,6 @@ class SlicePart(Part):
     def at(self, x: Any) -> Any:
         return mv.strided(x, self.low, self.sizes, self._steps())
 
-    def with_ct(self, ct: Any, keeps_zeros: bool, zeros: Callable[[], Any]) -> SlicePart:
-        return replace(self, ct=ct)
-
     def window_of(self) -> Window:
         """Return where the slice is."""
         return Window(self.scope, self.low, self.sizes, self._steps())
@@ -199,9 +196,6 @@ class TakenPart(Part):
 
     def at(self, x: Any) -> Any:
         return ix.take_at(x, self.indices, self.axes)
-
-    def with_ct(self, ct: Any, keeps_zeros: bool, zeros: Callable[[], Any]) -> TakenPart:
-        return replace(self, ct=ct)
 
     def as_window(self, shape: Shape) -> IndexedWindow | None:
         """Return the part as a window in an array of this shape, if it is one."""

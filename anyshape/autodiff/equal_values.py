@@ -145,10 +145,6 @@ class Poles:
         self.excess: dict[Value, int] = {}
         self.rates: dict[Value, Any] = {}
 
-    def power_of(self, value: Value) -> int:
-        """Return the power that the tangent of a value is multiplied by."""
-        return self.weights.get(value, 0) + self.excess.get(value, 0)
-
     def pushes(self, ctx: ShapeGuardContext, node: Node, env: Any, tangents: dict[Value, Any]) -> bool:
         """Push a node that has poles itself, and return whether it has."""
         if node in self._begun:
@@ -598,7 +594,7 @@ class Limits:
             poles = Poles(epsilon, begun)
             ends = self._pushed(builder, inputs, poles)[: len(self.parts.ends)]
         graph, captures = builder.finish(ends), builder.captures()
-        powers = [poles.power_of(v) for v in self.parts.ends]
+        powers = [poles.weights.get(v, 0) + poles.excess.get(v, 0) for v in self.parts.ends]
         for _ in range(max(powers)):
             graph, more = self._with_derivative(outer, graph)
             captures += more

@@ -242,7 +242,7 @@ def roots_of_squares(graph: Graph, inputs: Sequence[Any]) -> set[Value]:
     if not roots:
         return set()
     outer = {v: x for v, x in zip(graph.inputs, inputs, strict=True) if isinstance(x, Traced)}
-    squares = _Squares({v: node for node in graph.nodes for v in node.outputs}, outer)
+    squares = _Squares(graph.maker, outer)
     return {node.outputs[0] for node in roots if node.inputs[0] in squares}
 
 

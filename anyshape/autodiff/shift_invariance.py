@@ -14,7 +14,7 @@ largest element, where otherwise all digits may cancel.
 """
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from anyshape.autodiff.rule_tables import SHIFTS
@@ -62,7 +62,6 @@ class ShiftAnalysis:
 
     def __init__(self, graph: Graph, scope: Scope) -> None:
         self.graph, self.ctx = graph, ShapeGuardContext(scope, "extreme", rule="jvp")
-        self.maker: dict[Value, Node] = {v: n for n in graph.nodes for v in n.outputs}
         self.readers: dict[Value, list[int]] = {}  # positions of the nodes that read a value
         for position, node in enumerate(graph.nodes):
             for v in node.inputs:
@@ -94,9 +93,9 @@ class ShiftAnalysis:
 
     def literal(self, value: Value) -> Any:
         """Return the number that fills a value; None where no one number does."""
-        node = self.maker.get(value)
+        node = self.graph.maker.get(value)
         while node is not None and node.op in (mv.broadcast_in_dim_op, mv.reshape_op):
-            node = self.maker.get(node.inputs[0])
+            node = self.graph.maker.get(node.inputs[0])
         return dict(node.params)["value"] if node is not None and node.op is full_op else None
 
 
@@ -230,9 +229,6 @@ def dot_general(analysis: ShiftAnalysis, node: Node, changes: list[Change | None
     return replace(change, axes=tuple([places.index(a) for a in change.axes]))
 
 
-Makers = Mapping[Value, Node]
-
-
 class SoftmaxQuotient(NamedTuple):
     """Quotient of exp(`exponent`) and its sum along `axes`, or its logarithm."""
 
@@ -246,8 +242,7 @@ def softmax_quotients(graph: Graph, scope: Scope) -> dict[Value, SoftmaxQuotient
     if not any(node.op in (ew.exp_op, rd.reduce_logsumexp_op) for node in graph.nodes):
         return {}
     ctx = ShapeGuardContext(scope, "softmax", rule="jvp")
-    makers = {v: n for n in graph.nodes for v in n.outputs}
-    matched = {n.outputs[0]: _match(ctx, n, makers) for n in graph.nodes if n.op in (ew.div_op, ew.sub_op)}
+    matched = {n.outputs[0]: _match(ctx, n, graph) for n in graph.nodes if n.op in (ew.div_op, ew.sub_op)}
     return {value: quotient for value, quotient in matched.items() if quotient is not None}
 
 
@@ -270,33 +265,27 @@ def quotient_tangent(ctx: ShapeGuardContext, quotient: SoftmaxQuotient, z: Any, 
     return apart if quotient.is_logarithm else ew.mul(y, apart)
 
 
-def _made_by(op: Op, value: Value, makers: Makers) -> Node | None:
-    """Return the node that makes the value, if it applies this op."""
-    node = makers.get(value)
-    return node if node is not None and node.op is op else None
-
-
-def _match(ctx: ShapeGuardContext, node: Node, makers: Makers) -> SoftmaxQuotient | None:
+def _match(ctx: ShapeGuardContext, node: Node, graph: Graph) -> SoftmaxQuotient | None:
     """Return the softmax quotient that a division computes, or the logarithm that a difference does; None: neither."""
     whole, repeated = node.inputs
     if node.op is ew.sub_op:
-        axes = _reduced_axes(ctx, whole, repeated, rd.reduce_logsumexp_op, makers)
+        axes = _reduced_axes(ctx, whole, repeated, rd.reduce_logsumexp_op, graph)
         return None if axes is None else SoftmaxQuotient(whole, axes, is_logarithm=True)
-    exponential = _made_by(ew.exp_op, whole, makers)
-    axes = None if exponential is None else _reduced_axes(ctx, whole, repeated, rd.reduce_sum_op, makers)
+    exponential = graph.made_by(whole, ew.exp_op)
+    axes = None if exponential is None else _reduced_axes(ctx, whole, repeated, rd.reduce_sum_op, graph)
     if exponential is None or axes is None:
         return None
     return SoftmaxQuotient(exponential.inputs[0], axes, is_logarithm=False)
 
 
 def _reduced_axes(
-    ctx: ShapeGuardContext, whole: Value, other: Value, reduction: Op, makers: Makers
+    ctx: ShapeGuardContext, whole: Value, other: Value, reduction: Op, graph: Graph
 ) -> tuple[int, ...] | None:
     """Return the axes along which a value is reduced to another, which repeats along them; None: it is none such."""
-    if (repeated := _made_by(mv.broadcast_in_dim_op, other, makers)) is None:
+    if (repeated := graph.made_by(other, mv.broadcast_in_dim_op)) is None:
         return None
-    reshaped = _made_by(mv.reshape_op, repeated.inputs[0], makers)  # reduced axes kept with size 1
-    total = _made_by(reduction, reshaped.inputs[0] if reshaped else repeated.inputs[0], makers)
+    reshaped = graph.made_by(repeated.inputs[0], mv.reshape_op)  # reduced axes kept with size 1
+    total = graph.made_by(reshaped.inputs[0] if reshaped else repeated.inputs[0], reduction)
     if total is None or total.inputs[0] is not whole:
         return None
     axes: tuple[int, ...] = dict(total.params)["axes"]

@@ -124,7 +124,7 @@ class Part:
         - `keeps_zeros`: whether a number 0 among the old elements is one among the new.
         - `zeros`: makes an array of zeros for the whole.
         """
-        raise NotImplementedError
+        return self.of(ct)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from anyshape.graph.shapes.array_type import Exact, ShapeExtent, ShapeGuardConte
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply, apply_all, localise, meta_of
+from anyshape.ops.core.apply import Operand, apply_all, apply_sized, meta_of
 from anyshape.ops.core.definition import NO_CHECKS, define
 from anyshape.ops.core.flop_counts import MOVES, Applied, OpCost, graph_flops
 
@@ -186,8 +186,7 @@ def sized(x: Operand, shape: Sequence[Size]) -> Any:
     """Return x with exact sizes. A run raises where it has others."""
     if meta_of(x).sizes == tuple(shape):
         return x
-    local, sources = localise(tuple(shape), [x])
-    return apply(sized_op, x, sources=sources, shape=local)
+    return apply_sized(sized_op, x, sizes={"shape": tuple(shape)})
 
 
 def chosen_branch(index: Any, count: int) -> int:

@@ -9,7 +9,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, tensor
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import apply, localise, result_sizes
+from anyshape.ops.core.apply import apply_sized, result_sizes
 from anyshape.ops.core.definition import NO_CHECKS, NO_PROBE, define
 from anyshape.ops.core.flop_counts import MOVES
 
@@ -59,24 +59,20 @@ float_of_size_op: Op = define(
 
 def full(shape: tuple[Size, ...], value: Any, dtype: Any) -> Any:
     """Return an array of this shape filled with a literal number."""
-    local, sources = localise(result_sizes("full", tuple(shape)), ())
-    dtype = np.dtype(dtype)
-    return apply(full_op, sources=sources, value=dtype.type(value).item(), dtype=dtype, shape=local)
+    dtype, sizes = np.dtype(dtype), {"shape": result_sizes("full", tuple(shape))}
+    return apply_sized(full_op, sizes=sizes, value=dtype.type(value).item(), dtype=dtype)
 
 
 def iota(size: Size, dtype: Any = np.int64) -> Any:
     """Return 0, 1, ..., size - 1."""
-    local, sources = localise(result_sizes("iota", size), ())
-    return apply(iota_op, sources=sources, size=local, dtype=np.dtype(dtype))
+    return apply_sized(iota_op, sizes={"size": result_sizes("iota", size)}, dtype=np.dtype(dtype))
 
 
 def size_value(size: Size) -> Any:
     """Return a size as an int64 scalar of the program."""
-    local, sources = localise(size, ())
-    return apply(size_value_op, sources=sources, size=local)
+    return apply_sized(size_value_op, sizes={"size": size})
 
 
 def float_of_size(size: Size, dtype: Any) -> Any:
     """Return a size as a scalar of inexact dtype, rounded once: it may be a product that no int64 holds."""
-    local, sources = localise(size, ())
-    return apply(float_of_size_op, sources=sources, size=local, dtype=np.dtype(dtype))
+    return apply_sized(float_of_size_op, sizes={"size": size}, dtype=np.dtype(dtype))

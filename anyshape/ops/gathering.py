@@ -21,6 +21,7 @@ segment, which the result leaves out.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -37,7 +38,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.core.apply import Operand, apply, apply_sized, context_of, localise, meta_of, sizes_of
 from anyshape.ops.core.definition import NO_CHECKS, NO_PROBE, define, itself, refuse
 from anyshape.ops.core.flop_counts import MOVES, PICKS, OpCost, per_operand, per_update
 from anyshape.ops.creation import size_value
@@ -413,51 +414,31 @@ def vectors(parts: Sequence[Operand]) -> Any:
     return mv.concatenate([mv.expand(ew.convert(p, np.int64), (rank,)) for p in parts], rank)
 
 
-def _indexed(
-    kind: str, x: Operand, indices: Sequence[Operand], updates: Operand, axes: Sequence[int] | None, mode: str
-):
-    axes = tuple(range(len(indices)) if axes is None else axes)
-    shape, rank = sizes_of(_context(x), x), meta_of(indices[0]).rank
-    positions = [from_start(i, shape[a]) for i, a in zip(indices, axes, strict=True)]
-    at = ix.first_index_axis(axes)
-    offset = free_axes(len(shape) - len(axes) + rank, range(at, at + rank))
-    starts = positions[0] if len(positions) == 1 else vectors(positions)
-    return scatter_windows(kind, x, starts, updates, Windows(offset, axes, axes, rank), mode)
+def _indexed(kind: str, name: str) -> Callable[..., Any]:
+    """Return the function that combines updates with the elements that `take_at(x, indices, axes)` reads."""
+
+    def function(
+        x: Operand, indices: Sequence[Operand], updates: Operand, axes: Sequence[int] | None = None, mode: str = "error"
+    ):
+        axes = tuple(range(len(indices)) if axes is None else axes)
+        shape, rank = sizes_of(_context(x), x), meta_of(indices[0]).rank
+        positions = [from_start(i, shape[a]) for i, a in zip(indices, axes, strict=True)]
+        at = ix.first_index_axis(axes)
+        offset = free_axes(len(shape) - len(axes) + rank, range(at, at + rank))
+        starts = positions[0] if len(positions) == 1 else vectors(positions)
+        return scatter_windows(kind, x, starts, updates, Windows(offset, axes, axes, rank), mode)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"Return x with the elements that `take_at(x, indices, axes)` reads combined with updates: {kind}."
+    )
+    return function
 
 
-def index_update(
-    x: Operand, indices: Sequence[Operand], updates: Operand, axes: Sequence[int] | None = None, mode: str = "error"
-) -> Any:
-    """Return x with the elements that `take_at(x, indices, axes)` reads replaced; the last update of each stays."""
-    return _indexed("set", x, indices, updates, axes, mode)
-
-
-def index_add(
-    x: Operand, indices: Sequence[Operand], updates: Operand, axes: Sequence[int] | None = None, mode: str = "error"
-) -> Any:
-    """Return x with updates added to the elements that `take_at(x, indices, axes)` reads; repeated ones accumulate."""
-    return _indexed("add", x, indices, updates, axes, mode)
-
-
-def index_mul(
-    x: Operand, indices: Sequence[Operand], updates: Operand, axes: Sequence[int] | None = None, mode: str = "error"
-) -> Any:
-    """Return x with the elements that `take_at(x, indices, axes)` reads multiplied by each of their updates."""
-    return _indexed("mul", x, indices, updates, axes, mode)
-
-
-def index_min(
-    x: Operand, indices: Sequence[Operand], updates: Operand, axes: Sequence[int] | None = None, mode: str = "error"
-) -> Any:
-    """Return x with the smaller of each update and the element that `take_at` would read; NaN if either is."""
-    return _indexed("min", x, indices, updates, axes, mode)
-
-
-def index_max(
-    x: Operand, indices: Sequence[Operand], updates: Operand, axes: Sequence[int] | None = None, mode: str = "error"
-) -> Any:
-    """Return x with the larger of each update and the element that `take_at` would read; NaN if either is."""
-    return _indexed("max", x, indices, updates, axes, mode)
+index_update = _indexed("set", "index_update")  # the last update of each element stays
+index_add = _indexed("add", "index_add")  # repeated ones accumulate
+index_mul = _indexed("mul", "index_mul")
+index_min, index_max = _indexed("min", "index_min"), _indexed("max", "index_max")  # NaN if either is
 
 
 _ID = np.dtype(np.int64)
@@ -486,8 +467,7 @@ refuse(itself, segment_max_op, segment_min_op, segment_prod_op)
 
 def apply_segments(op: Op, x: Operand, ids: Operand, size: Size) -> Any:
     """Apply one of the core ops to ids in 0..size-1."""
-    local, sources = localise(size, (x, ids))
-    return apply(op, x, ids, sources=sources, size=local)
+    return apply_sized(op, x, ids, sizes={"size": size})
 
 
 def add_segments(x: Operand, ids: Operand, size: Size) -> Any:
@@ -522,37 +502,23 @@ def _drop_last_segment(x, size: Size):
     return mv.strided(x, [0] * len(shape), (size, *shape[1:]))
 
 
-def _segments(name: str, doc: str, compute: Callable[[Any, Any, Size], Any]) -> Callable[..., Any]:
+def _segments(name: str, result: str, empty: str, compute: Callable[[Any, Any, Size], Any]) -> Callable[..., Any]:
     def function(data: Operand, segment_ids: Operand, num_segments=None):
         ids, size = _prepare_ids(data, segment_ids, num_segments, name)
         return _drop_last_segment(compute(data, ids, expr.add(size, 1)), size)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"{doc} Ids out of range are dropped. The number of segments may be an int, a size, or an integer scalar; "
-        f"by default it is the largest id plus 1."
+        f"Return the {result} of each segment of the first axis, {empty} for none. Ids out of range are dropped. The "
+        f"number of segments may be an int, a size, or an integer scalar; by default it is the largest id plus 1."
     )
     return function
 
 
-segment_sum: Callable[..., Any] = _segments(
-    "segment_sum", "Return the sum of each segment of the first axis, 0 for none.", add_segments
-)
-segment_max: Callable[..., Any] = _segments(
-    "segment_max",
-    "Return the maximum of each segment of the first axis, the least value for none.",
-    lambda x, ids, size: apply_segments(segment_max_op, x, ids, size),
-)
-segment_min: Callable[..., Any] = _segments(
-    "segment_min",
-    "Return the minimum of each segment of the first axis, the largest value for none.",
-    lambda x, ids, size: apply_segments(segment_min_op, x, ids, size),
-)
-segment_prod: Callable[..., Any] = _segments(
-    "segment_prod",
-    "Return the product of each segment of the first axis, 1 for none.",
-    lambda x, ids, size: apply_segments(segment_prod_op, x, ids, size),
-)
+segment_sum = _segments("segment_sum", "sum", "0", add_segments)
+segment_max = _segments("segment_max", "maximum", "the least value", partial(apply_segments, segment_max_op))
+segment_min = _segments("segment_min", "minimum", "the largest value", partial(apply_segments, segment_min_op))
+segment_prod = _segments("segment_prod", "product", "1", partial(apply_segments, segment_prod_op))
 
 
 def segment_mean(data: Operand, segment_ids: Operand, num_segments: Any = None) -> Any:

@@ -12,7 +12,7 @@ from anyshape.graph.ir.op_local import refusal
 from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta, free_axes
 from anyshape.graph.sizes.expr import Size, input_axis
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply, context_of, localise, meta_of, result_sizes, sizes_of
+from anyshape.ops.core.apply import Operand, apply, apply_sized, context_of, meta_of, result_sizes, sizes_of
 from anyshape.ops.core.definition import NO_CHECKS, NO_PROBE, define, refuse
 from anyshape.ops.core.flop_counts import PICKS, per_operand
 from anyshape.ops.creation import iota
@@ -171,8 +171,7 @@ refuse(lambda node: refuse_indices(node, dict(node.params)["axes"], dict(node.pa
 
 def index_bounds(index: Operand, axis: int, extent: Size, name: str) -> Any:
     """Return the indices; the program raises for one that is not a position along an axis of this size."""
-    local, sources = localise(extent, (index,))
-    return apply(index_bounds_op, index, sources=sources, axis=axis, extent=local, name=name)
+    return apply_sized(index_bounds_op, index, sizes={"extent": extent}, axis=axis, name=name)
 
 
 def window_bounds(
@@ -183,9 +182,8 @@ def window_bounds(
     Axis `vector` holds the vectors. Their numbers start windows of these sizes along the first of `axes`, which have
     `sizes`; along the other axes, windows start at 0.
     """
-    local, sources = localise((tuple(sizes), tuple(windows)), (indices,))
-    params = {"vector": vector, "axes": axes, "sizes": local[0], "windows": local[1], "mode": mode, "name": name}
-    return apply(window_bounds_op, indices, sources=sources, **params)
+    params = {"vector": vector, "axes": axes, "mode": mode, "name": name}
+    return apply_sized(window_bounds_op, indices, sizes={"sizes": tuple(sizes), "windows": tuple(windows)}, **params)
 
 
 def take_at(x: Operand, indices: Sequence[Operand], axes: Sequence[int]) -> Any:
@@ -201,8 +199,7 @@ def take(x: Operand, indices: Operand, axis: int = 0) -> Any:
 def put_add_at(updates: Operand, indices: Sequence[Operand], axes: Sequence[int], sizes: Sequence[Size]) -> Any:
     """Return zeros with the updates added where `take_at` would read; `axes` of the result have `sizes`."""
     operands = (updates, *indices)
-    local, sources = localise(result_sizes("put_add", tuple(sizes)), operands)
-    return apply(put_add_op, *operands, sources=sources, axes=tuple(axes), sizes=local)
+    return apply_sized(put_add_op, *operands, sizes={"sizes": result_sizes("put_add", tuple(sizes))}, axes=tuple(axes))
 
 
 def put_add(updates: Operand, indices: Operand, size: Size, axis: int = 0) -> Any:

@@ -14,9 +14,9 @@ from anyshape.ops.core.apply import (
     Operand,
     Sized,
     apply,
+    apply_sized,
     context_of,
     expressions,
-    localise,
     meta_of,
     result_sizes,
     sizes_of,
@@ -214,8 +214,7 @@ def broadcast_in_dim(x: Operand, shape: Sequence[Size], axes: Sequence[int]) -> 
 
 
 def _repeated(x: Operand, shape: tuple[Size, ...], axes: tuple[int, ...]):
-    local, sources = localise(shape, (x,))
-    result = apply(broadcast_in_dim_op, x, sources=sources, shape=local, axes=axes)
+    result = apply_sized(broadcast_in_dim_op, x, sizes={"shape": shape}, axes=axes)
     return viewed(result, x, lambda base: _repeated(base, shape, axes), None, ("broadcast_in_dim", axes))
 
 
@@ -237,8 +236,7 @@ def reshape(x: Operand, shape: Sequence[Size]) -> Any:
     old = sizes_of(ctx, x)
     if (new := infer_reshape(ctx, old, expressions(tuple(shape)))) == old:
         return x
-    local, sources = localise(new, (x,))
-    result = apply(reshape_op, x, sources=sources, shape=local)
+    result = apply_sized(reshape_op, x, sizes={"shape": new})
     read, write = lambda base: reshape(base, new), lambda base, part: reshape(part, old)
     return viewed(result, x, read, write, ("reshape", new), certain=splits_axes(old, new))
 
@@ -282,8 +280,7 @@ def strided(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Se
     starts, sizes = tuple(starts), tuple(sizes)
     if meta.sizes == sizes and all(has_type(s, int) and s == 1 for s in steps):
         return x  # all elements of an axis in order can only start at 0
-    (local_starts, local_sizes, local_steps), sources = localise((starts, sizes, steps), (x,))
-    result = apply(slice_op, x, sources=sources, starts=local_starts, sizes=local_sizes, steps=local_steps)
+    result = apply_sized(slice_op, x, sizes={"starts": starts, "sizes": sizes, "steps": steps})
     read = lambda base: strided(base, starts, sizes, steps)
     write = lambda base, part: slice_update(base, part, starts, steps)
     return viewed(result, x, read, write, ("slice", starts, sizes, steps))
@@ -295,8 +292,7 @@ def slice_update(x: Operand, part: Operand, starts: Sequence[Size], steps: Seque
     steps = (1,) * meta.rank if steps is None else tuple(steps)
     if meta.sizes == meta_of(part).sizes and all(has_type(s, int) and s == 1 for s in steps):
         return part  # all elements of each axis in order can only start at 0
-    (starts, steps), sources = localise((tuple(starts), steps), (x, part))
-    return apply(slice_update_op, x, part, sources=sources, starts=starts, steps=steps)
+    return apply_sized(slice_update_op, x, part, sizes={"starts": tuple(starts), "steps": steps})
 
 
 def repeated_scalar(x: Traced) -> Traced | None:
@@ -309,8 +305,7 @@ def repeated_scalar(x: Traced) -> Traced | None:
 
 def slice_add(x: Operand, part: Operand, starts: Sequence[Size], steps: Sequence[Size]) -> Any:
     """Return x with `part` added to the elements start, start + step, ...; the caller ensures that they exist."""
-    (starts, steps), sources = localise((tuple(starts), tuple(steps)), (x, part))
-    return apply(slice_add_op, x, part, sources=sources, starts=starts, steps=steps)
+    return apply_sized(slice_add_op, x, part, sizes={"starts": tuple(starts), "steps": tuple(steps)})
 
 
 def slice(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[Size] | None = None) -> Any:
@@ -349,9 +344,8 @@ def pad(x: Operand, low: Sequence[Size], high: Sequence[Size], interior: Sequenc
 
 def pad_unchecked(x: Operand, low: Sequence[Size], high: Sequence[Size], interior: Sequence[Size], value=0) -> Any:
     """Pad by amounts that the caller ensures are not negative."""
-    (low, high, interior), sources = localise((tuple(low), tuple(high), tuple(interior)), (x,))
-    literal = meta_of(x).dtype.type(value).item()
-    return apply(pad_op, x, sources=sources, low=low, high=high, interior=interior, value=literal)
+    sizes = {"low": tuple(low), "high": tuple(high), "interior": tuple(interior)}
+    return apply_sized(pad_op, x, sizes=sizes, value=meta_of(x).dtype.type(value).item())
 
 
 def concatenate(operands: Sequence[Operand], axis: int) -> Any:

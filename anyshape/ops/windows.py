@@ -9,7 +9,7 @@ hold 0 in sums, and nothing in extremes. The spatial axes, along which windows m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMet
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply, localise, result_sizes
+from anyshape.ops.core.apply import Operand, apply_sized, named, result_sizes
 from anyshape.ops.core.definition import define
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
 from anyshape.support.lazy_dataclass import NamedTuple
@@ -137,9 +137,8 @@ def convolution(
     axes of x, the free axes of w and the spatial axes. The caller ensures strides and dilations of 1 or more.
     """
     moves = Moves(*moves)._replace(sizes=result_sizes("convolution", tuple(moves[1])))
-    local, sources = localise(tuple(moves), (x, w))
-    params = dict(zip(_MOVES, local, strict=True))
-    return apply(convolution_op, x, w, sources=sources, batch=batch, contract=contract, method=method, **params)
+    params = {"batch": batch, "contract": contract, "method": method}
+    return apply_sized(convolution_op, x, w, sizes=moves._asdict(), **params)
 
 
 # -- reductions of windows ---------------------------------------------------------------------------------------
@@ -165,54 +164,26 @@ def _is_window(node: Node, params: dict[str, Any]) -> bool:
     return _is_for_each_axis(params, ("window", *_MOVES)) and len(params["sizes"]) <= node.inputs[0].meta.rank
 
 
-def _define_windows(name: str, rule) -> Op:
-    return define(
-        name,
-        rule,
-        params={"window": kinds.sizes, **_MOVE_KINDS},
-        jointly=_is_window,
-        claims=_move_claims,
-        probe=None,
-        cost=OpCost(lambda a: expr.mul(elements(a.outputs[0]), elements(a.params["window"]))),
-    )
+def _define_windows(name: str, rule) -> tuple[Op, Callable[..., Any]]:
+    """Define a reduction of windows, and the function that applies it to x, the sizes of the window, and its moves."""
+    cost = OpCost(lambda a: expr.mul(elements(a.outputs[0]), elements(a.params["window"])))
+    params = {"window": kinds.sizes, **_MOVE_KINDS}
+    op = define(name, rule, params=params, jointly=_is_window, claims=_move_claims, probe=None, cost=cost)
+
+    def function(x: Operand, window: Sequence[Size], moves: Moves):
+        moves = Moves(*moves)._replace(sizes=result_sizes(name, tuple(moves[1])))
+        return apply_sized(op, x, sizes={"window": result_sizes(name, tuple(window)), **moves._asdict()})
+
+    return op, named(function, op, f"Apply the op {name} to windows that move along the last axes of x.")
 
 
-window_sum_op: Op = _define_windows("window_sum", _window_type)
-window_max_op: Op = _define_windows("window_max", _ordered_type)
-window_min_op: Op = _define_windows("window_min", _ordered_type)
-window_argmax_op: Op = _define_windows("window_argmax", _position_type)
-window_argmin_op: Op = _define_windows("window_argmin", _position_type)
-
-
-def _reduced(op: Op, x: Operand, window: Sequence[Size], moves: Moves):
-    moves = Moves(*moves)._replace(sizes=result_sizes(op.name, tuple(moves[1])))
-    local, sources = localise((result_sizes(op.name, tuple(window)), *moves), (x,))
-    return apply(op, x, sources=sources, **dict(zip(("window", *_MOVES), local, strict=True)))
-
-
-def window_sum(x: Operand, window: Sequence[Size], moves: Moves) -> Any:
-    """Return the sums of windows that move along the last axes of x."""
-    return _reduced(window_sum_op, x, window, moves)
-
-
-def window_max(x: Operand, window: Sequence[Size], moves: Moves) -> Any:
-    """Return the greatest element of each window, NaN if there is one; the least value of the dtype for none."""
-    return _reduced(window_max_op, x, window, moves)
-
-
-def window_min(x: Operand, window: Sequence[Size], moves: Moves) -> Any:
-    """Return the least element of each window, NaN if there is one; the greatest value of the dtype for none."""
-    return _reduced(window_min_op, x, window, moves)
-
-
-def window_argmax(x: Operand, window: Sequence[Size], moves: Moves) -> Any:
-    """Return the position of the first greatest element of each window in the flattened last axes; -1 for none."""
-    return _reduced(window_argmax_op, x, window, moves)
-
-
-def window_argmin(x: Operand, window: Sequence[Size], moves: Moves) -> Any:
-    """Return the position of the first least element of each window in the flattened last axes; -1 for none."""
-    return _reduced(window_argmin_op, x, window, moves)
+window_sum_op, window_sum = _define_windows("window_sum", _window_type)
+# the greatest or the least element of each window, NaN if there is one; the last value of the dtype for none
+window_max_op, window_max = _define_windows("window_max", _ordered_type)
+window_min_op, window_min = _define_windows("window_min", _ordered_type)
+# the position of the first such element of each window in the flattened last axes; -1 for none
+window_argmax_op, window_argmax = _define_windows("window_argmax", _position_type)
+window_argmin_op, window_argmin = _define_windows("window_argmin", _position_type)
 
 
 def one_by_one(low: Sequence[Size], sizes: Sequence[Size]) -> Moves:
@@ -257,5 +228,4 @@ def sliding(x: Operand, axis: int, length: Size, *, back: bool = False) -> Any:
 
     If `back`, return the sums of the elements that such windows have in common.
     """
-    local, sources = localise(length, (x,))
-    return apply(sliding_op, x, sources=sources, axis=axis, length=local, back=back)
+    return apply_sized(sliding_op, x, sizes={"length": length}, axis=axis, back=back)

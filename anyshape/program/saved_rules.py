@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from anyshape.errors import AnyshapeError, ArgumentError, InconclusiveDimensionError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Builder, activate, home
 from anyshape.graph.ir.encode import Malformed, choice, encode_number, fields, items, number
-from anyshape.graph.ir.graph import Graph, Node, is_generator, params_tuple, replace_subgraphs
+from anyshape.graph.ir.graph import Graph, Node, is_generator, params_tuple, with_subgraphs
 from anyshape.graph.ir.op_local import axes_of_variables, call_type, remove_dead_code
 from anyshape.graph.ir.validate import check_graph
 from anyshape.graph.prover.constraints import Condition, substitute_claim
@@ -28,13 +28,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, Size
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.sizes.shape_tuple import Sizes
-from anyshape.ops.control import (
-    CustomRule,
-    custom_linear_solve_op,
-    custom_vjp_op,
-    custom_vjp_tangent_op,
-    functions_called,
-)
+from anyshape.ops import control
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import add
 from anyshape.ops.subgraph_call import paths_of_sizes, size_carrier
@@ -65,7 +59,7 @@ class RuleProgram(NamedTuple):
     graph: Graph
 
 
-class ProgramRule(CustomRule):
+class ProgramRule(control.CustomRule):
     """Program rule: a derivative rule of the user that is made of programs. Without any, `problem` says why.
 
     `width` is the number of right sides of linear equations.
@@ -131,7 +125,7 @@ class ProgramRule(CustomRule):
 
     def forward(
         self, operands: Operands, active: Sequence[bool], outputs: Operands
-    ) -> tuple[list[Any], list[Any], CustomRule]:
+    ) -> tuple[list[Any], list[Any], control.CustomRule]:
         """Return the results, the residuals, and the backward rule for the active arguments."""
         (program,) = self.of_role("forward")
         ends = self._run(program, [*operands, *outputs])
@@ -152,7 +146,7 @@ class ProgramRule(CustomRule):
         return graph_replay.inline(builder, program.graph, operands)
 
 
-class _PullbackOfPrograms(CustomRule):
+class _PullbackOfPrograms(control.CustomRule):
     """Backward rule of a rule of programs, for the arguments `active`."""
 
     def __init__(self, rule: ProgramRule, active: tuple[int, ...]) -> None:
@@ -187,7 +181,7 @@ def _filled(tangent, x):
 
 def refuse_objects(graph: Graph) -> None:
     """Raise ArgumentError for a function that is called back, and for a generator that the function closes over."""
-    if functions := functions_called(graph):
+    if functions := control.functions_called(graph):
         advice = "call it outside the program, and pass what it gives as an argument"
         raise ArgumentError(graph.name, f"the function {functions[0]}", "is called back, and no file holds it", advice)
     drawn = [type(array[()]).__name__ for value, array in graph.constants if is_generator(value)]
@@ -215,16 +209,16 @@ class _Saving:
         self.depth = 0
 
     def graph(self, graph: Graph) -> Graph:
-        inner = {id(g): self.graph(g) for graphs in graph.subgraphs.values() for g in graphs}
-        nodes = [self.node(replace_subgraphs(n, inner) if n in graph.subgraphs else n, graph) for n in graph.nodes]
-        return graph if nodes == [*graph.nodes] else replace(graph, nodes=tuple(nodes))
+        graph = with_subgraphs(graph, self.graph)
+        nodes = tuple([self.node(n, graph) for n in graph.nodes])
+        return graph if nodes == graph.nodes else replace(graph, nodes=nodes)
 
     def node(self, node: Node, graph: Graph) -> Node:
         params = dict(node.params)
         rule = params.get("rule")
-        if not isinstance(rule, CustomRule) or isinstance(rule, ProgramRule) or (self.pickled and rule.travels):
+        if not isinstance(rule, control.CustomRule) or isinstance(rule, ProgramRule) or (self.pickled and rule.travels):
             return node
-        if node.op is custom_vjp_tangent_op:  # no program runs it
+        if node.op is control.custom_vjp_tangent_op:  # no program runs it
             return replace(node, params=params_tuple({**params, "rule": rule.name}))
         count, levels = params["count"], params["levels"]
         depths = [sum(level[i] for level in levels) for i in range(count)]
@@ -245,11 +239,11 @@ class _Saving:
         try:
             if len(self.saved) > _MOST_RULES or self.depth > _DEEPEST:
                 raise UnsupportedFunctionError(made.name, "has too many rules within its rule", "")
-            if node.op is custom_vjp_op:
+            if node.op is control.custom_vjp_op:
                 programs = call.backward()
             else:
                 programs = [call.pushed(positions) for positions in call.groups()]
-                if node.op is custom_linear_solve_op:
+                if node.op is control.custom_linear_solve_op:
                     programs.append(call.solved())
             for program in programs:
                 refuse_objects(program.graph)

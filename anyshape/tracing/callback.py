@@ -7,7 +7,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, SpecError, UnusedCallWarning
 from anyshape.graph.ir.builder import Builder, Traced, active_builders, user_line
-from anyshape.graph.ir.graph import Graph, replace_subgraphs, subgraphs
+from anyshape.graph.ir.graph import Graph, with_subgraphs
 from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import SourceLine
@@ -17,7 +17,7 @@ from anyshape.graph.shapes.array_type import ShapeExtent, Unknown, UpperBound
 from anyshape.graph.sizes.expr import DimVar, Size, from_atom
 from anyshape.numpy.operands.promotion import is_traced, operand, shape_of
 from anyshape.ops import control as cb
-from anyshape.support.lazy_dataclass import dataclass, replace
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing import pytrees
 
 
@@ -96,9 +96,7 @@ def _note_call(function: cb.Callback) -> None:
 
 def _live(graph: Graph) -> Graph:
     """Return the graph, and its subgraphs, without dead code."""
-    alive = remove_dead_code(graph)
-    new = {id(g): _live(g) for inner in alive.subgraphs.values() for g in inner}
-    return replace(alive, nodes=tuple([replace_subgraphs(n, new) if subgraphs(n) else n for n in alive.nodes]))
+    return with_subgraphs(remove_dead_code(graph), _live)
 
 
 def _operand(x):

@@ -23,15 +23,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from anyshape import errors
 from anyshape.backend.runtime.outcome import PathLeft
-from anyshape.errors import (
-    AnyshapeError,
-    ArgumentError,
-    ConcretizationError,
-    CostlyProofWarning,
-    MutationError,
-    SymbolicIterationError,
-)
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, home, user_line
 from anyshape.graph.ir.graph import Graph, Value, decisions_of, drawing, is_generator
 from anyshape.graph.ir.tracebacks import raised_at
@@ -248,10 +241,10 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
     """Return the flat traced results of the function and their structure."""
     try:
         result = function(*args, **kwargs)
-    except ArgumentError as error:
+    except errors.ArgumentError as error:
         error.locate(_users_line(error))
         raise
-    except AnyshapeError:
+    except errors.AnyshapeError:
         raise
     except Exception as error:
         if (ours := _hidden(error)) is None:
@@ -266,7 +259,7 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
             (p, x) for p, x in zip(pytrees.result_paths(tree), leaves, strict=True) if not pytrees.is_array(x)
         )
         problem = f"is of type {type(leaf).__name__}, not an array"
-        raise ArgumentError(name, f"the {path}", problem, _advice_for(leaf))
+        raise errors.ArgumentError(name, f"the {path}", problem, _advice_for(leaf))
     _refuse_made_functions(name, tree, (args, kwargs))
     return [as_value(x) for x in leaves], tree
 
@@ -300,7 +293,9 @@ def _refuse_made_functions(name: str, tree, arguments) -> None:
         for x in made:
             if id(x) not in passed:
                 advice = "return arrays, and make functions of them outside"
-                raise ArgumentError(name, "the result", f"holds {x!r:.50}, a function made while tracing", advice)
+                raise errors.ArgumentError(
+                    name, "the result", f"holds {x!r:.50}, a function made while tracing", advice
+                )
 
 
 def _last_line(error: BaseException) -> SourceLine | None:
@@ -335,10 +330,10 @@ def _hidden(error: Exception) -> Exception | None:
     text = str(error)
     if not isinstance(error, (TypeError, ValueError)):
         return python_slips.hidden_by(error)
-    if text.startswith("setting an array element") and isinstance(error.__cause__, AnyshapeError):
+    if text.startswith("setting an array element") and isinstance(error.__cause__, errors.AnyshapeError):
         return error.__cause__  # in `concrete[i] = traced`
     if text.startswith("dispatcher for __array_function__ did not return an iterable"):
-        return SymbolicIterationError("an array", _last_line(error))
+        return errors.SymbolicIterationError("an array", _last_line(error))
     argument, ours = getattr(active(), "refused", None) or ("", None)
     hides = text == f"expected a sequence of integers or a single integer, got '{argument[:_SHOWN]}'"
     return ours if hides else python_slips.hidden_by(error)  # in `np.zeros(traced)`, in `brentq(f, ...)`
@@ -407,7 +402,7 @@ class _Answers:
             return
         try:
             self.decisions.require_checked(trace.graph)
-        except ConcretizationError:
+        except errors.ConcretizationError:
             if trace.raised is not None:
                 trace.raised.again()
             raise
@@ -469,7 +464,7 @@ def trace_in(
     _LOG.debug("%s: traced %d nodes in %.1f ms", name, len(graph.nodes), 1e3 * (perf_counter() - started))
     costly = builder.scope.costly_proofs((thread_time() - worked) / (perf_counter() - started))
     if costly is not None:
-        tell(f"{name}: {costly}", CostlyProofWarning, user_line())
+        tell(f"{name}: {costly}", errors.CostlyProofWarning, user_line())
     paths = tuple(leaves.paths)
     return Trace(graph, leaves.tree, out_tree, paths, labels, leaves.order, tuple(written), same, raised=raised)
 
@@ -482,7 +477,7 @@ def _run_to_its_end(
         return *run_traced(function, name, args, kwargs), None
     except Exception as error:
         _LOG.debug("%s: stopped by %s after %d nodes", name, type(error).__name__, len(builder.nodes))
-        if builder.answer is None or isinstance(error, AnyshapeError) or _hidden_error(builder) is not None:
+        if builder.answer is None or isinstance(error, errors.AnyshapeError) or _hidden_error(builder) is not None:
             raise
         is_of_call = error is getattr(getattr(builder.answer, "decisions", None), "failed_by", None)
         return *pytrees.flatten(()), Raised.of(error, is_of_call)
@@ -558,7 +553,7 @@ class InnerTrace:
         """Raise MutationError if the function writes to an array that one of its inputs stands for, as another one."""
         if memory.reached_by(self.memories, arrays):
             problem = "the function writes to an array of its arguments by another name"
-            raise MutationError(f"{name}(...)", problem, "pass x.copy(), or write to the argument", user_line())
+            raise errors.MutationError(f"{name}(...)", problem, "pass x.copy(), or write to the argument", user_line())
 
     def results(self, outputs: Sequence[Any]) -> list[Any]:
         """Return the results among the outputs, and let memory of the active trace have what was written to it."""
@@ -598,7 +593,7 @@ def trace_inner(
             written = memory.written_inputs(handles, inputs)
             graph = builder.finish([*ends, *finals.values(), *written.values()], name)
     except Exception as error:
-        if at_like and not is_batched and not isinstance(error, AnyshapeError):  # decisions lead to it
+        if at_like and not is_batched and not isinstance(error, errors.AnyshapeError):  # decisions lead to it
             graph_replay.inline(outer, builder.finish([], name), [*like, *builder.captures()])
         raise
     builder.has_ended(graph)
@@ -630,7 +625,7 @@ def generator_value(x: Any) -> Traced:
     """Return the value of a generator that is an argument of the active trace; raise ArgumentError for another one."""
     if not isinstance(traced := getattr(x, "traced", None), Traced):
         advice = "pass it to the jitted function as an argument"
-        raise ArgumentError("draw", "a generator", "is not an argument of the function that is traced", advice)
+        raise errors.ArgumentError("draw", "a generator", "is not an argument of the function that is traced", advice)
     return traced
 
 

@@ -15,16 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anyshape import errors
 from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.outcome import going_on
-from anyshape.errors import (
-    AnyshapeError,
-    ArgumentError,
-    MemoryLimitError,
-    MissingPackageError,
-    RaggedBatchError,
-    SizeMismatchError,
-)
 from anyshape.graph.ir.builder import active_builders, tracing_threads
 from anyshape.graph.ir.op_local import may_refuse
 from anyshape.graph.ir.tracebacks import short_traceback, shorten_traceback
@@ -133,7 +126,7 @@ class Jitted:
                 raise
             self._leave(departure)
         except Exception as error:
-            if self.on_ragged is not None and isinstance(error, RaggedBatchError) and not active_builders():
+            if self.on_ragged is not None and isinstance(error, errors.RaggedBatchError) and not active_builders():
                 return self.on_ragged(*args, **kwargs)
             shorten_traceback(error)
             raise
@@ -253,28 +246,28 @@ class Jitted:
 
     def after_error(self, call: tuple[Any, Any], entry: CacheEntry, leaves: Sequence[Any], error: BaseException) -> Any:
         """Return the result of a call that left the path of its program; raise any other error."""
-        if entry.path and not isinstance(error, MemoryLimitError):
+        if entry.path and not isinstance(error, errors.MemoryLimitError):
             return paths.leave(self, functools.partial(self._read, *call), entry, leaves, error)
         entry.hits += 1
-        if isinstance(error, MemoryLimitError):
+        if isinstance(error, errors.MemoryLimitError):
             return less_memory.call_with_slots(self, *call, error)
-        if isinstance(error, SizeMismatchError):
+        if isinstance(error, errors.SizeMismatchError):
             return self.unless_caught(self._read(*call), error)
         raise error
 
-    def unless_caught(self, call: Call, error: SizeMismatchError) -> Any:
+    def unless_caught(self, call: Call, error: errors.SizeMismatchError) -> Any:
         """Return the result of a call whose sizes a program refuses, if the function catches that; raise it again."""
         with going_on(error):
             return self._unless_caught(call, error)
 
-    def _unless_caught(self, call: Call, error: SizeMismatchError) -> Any:
+    def _unless_caught(self, call: Call, error: errors.SizeMismatchError) -> Any:
         try:
             with self._lock:
                 traced = self._traced(call)
                 if any(entry.program.trace == traced.trace for entry in self._cache.by_key.get(call.key, ())):
                     raise error
                 entry = self._add(call, traced)
-        except AnyshapeError:
+        except errors.AnyshapeError:
             raise error from None
         self._cache.prefer(entry)
         return paths.follow(self, call, entry) if entry.path else entry.program.call_flat(call.arrays)
@@ -294,9 +287,9 @@ class Jitted:
                 self._cache.add_fast_path(call.key, call.moved)
         try:
             return paths.follow(self, call, entry) if entry.path else entry.program.call_flat(call.arrays)
-        except MemoryLimitError as error:
+        except errors.MemoryLimitError as error:
             return less_memory.call_with_slots(self, args, kwargs, error)
-        except SizeMismatchError as error:
+        except errors.SizeMismatchError as error:
             if traced:
                 raise
             return self.unless_caught(call, error)
@@ -359,7 +352,7 @@ class Jitted:
         """Return the library of the arrays among the leaves; raise ArgumentError where they are of several."""
         if self.options.max_bytes is not None:
             advice = "drop max_bytes, or pass arrays of NumPy"
-            raise ArgumentError(self.name, "max_bytes", "counts memory of NumPy alone", advice)
+            raise errors.ArgumentError(self.name, "max_bytes", "counts memory of NumPy alone", advice)
         names = pytrees.parameter_names(self)
         paths = [pytrees.named(path, names) for path in pytrees.leaf_paths(args, kwargs)]
         return libraries.common_library(list(zip(paths, raw, strict=True)), self.name)
@@ -368,7 +361,7 @@ class Jitted:
         """Return leaf i of the arguments as an array; an error names its path."""
         try:
             return pytrees.as_leaf(x, "", self.name)
-        except ArgumentError:
+        except errors.ArgumentError:
             path = pytrees.named(pytrees.leaf_paths(args, kwargs)[i], pytrees.parameter_names(self))
         return pytrees.as_leaf(x, path, self.name)
 
@@ -659,7 +652,7 @@ class Jitted:
         except AttributeError:
             problem = f"has no __dict__, in which {self.name} would keep its programs"
             advice = "add '__dict__' to its __slots__, or jit a function that is given what it reads"
-            raise ArgumentError(self.name, f"an object of {type(instance).__name__}", problem, advice) from None
+            raise errors.ArgumentError(self.name, f"an object of {type(instance).__name__}", problem, advice) from None
 
     def bound_to(self, instance: Any) -> Jitted:
         """Return a jitted method of one object, which pickles and copies by the method and the object."""
@@ -717,7 +710,7 @@ class Jitted:
             raise pickle.PicklingError(f"{self.name} was made inside of anyshape; pickle the function it was made from")
         try:
             return reduce_function(self, self.recipe, name)
-        except MissingPackageError:
+        except errors.MissingPackageError:
             if not name:
                 raise
             return name  # a spawned process imports the script again

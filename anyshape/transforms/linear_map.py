@@ -321,10 +321,6 @@ class _Memo:
         self.function = None if function is None else weakref.ref(function)
         self.entries: dict[Hashable, Any] = {}
 
-    def belongs_to(self, function: Any) -> bool:
-        """Return False for the table of another function, whose attributes were copied."""
-        return self.function is not None and self.function() is function
-
     def __deepcopy__(self, memo: dict[int, Any]) -> _Memo:
         return _Memo()
 
@@ -349,7 +345,7 @@ def _entries_of(function: Callable[..., Any]) -> dict[Hashable, Any] | None:
         return None
     attributes = vars(function)
     memo = attributes.get(MEMO)
-    if memo is None or not memo.belongs_to(function):
+    if memo is None or not (memo.function is not None and memo.function() is function):
         memo = attributes[MEMO] = _Memo(function)
     entries: dict[Hashable, Any] = memo.entries
     return entries

@@ -29,7 +29,7 @@ from anyshape.backend.compiler.op_traits import TRAITS, Alias, is_observable, ru
 from anyshape.backend.compiler.passes.pipeline import PlanSteps, Tier, optimize, prepare_to_run, run_plan_passes
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Slot, Step, named_sizes, scatter_sums_op
 from anyshape.graph.ir import op_local
-from anyshape.graph.ir.graph import Graph, Node, Op, Value, raises, subgraphs
+from anyshape.graph.ir.graph import Graph, Node, Op, Value, dependents, raises, subgraphs
 from anyshape.graph.ir.op_local import pass_context, pass_scope
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
@@ -88,7 +88,7 @@ class _Lowering:
         self.scope = pass_scope(graph, reliance_log)
         self.ctx = pass_context(self.scope, "lower")
         self.node_sizes = op_local.NodeSizes(graph, self.ctx)
-        self.producer = {v: n for n in graph.nodes for v in n.outputs}
+        self.producer = graph.maker
         absorption = _Absorption(self.ctx, self.scope, self.producer)
         self.operands = {n: absorption.operands(n) for n in graph.nodes}
         self.live = self._live_nodes()
@@ -150,11 +150,8 @@ class _Lowering:
             values=graph.values,
             groups=tuple(groups),
             hoisted=tuple(hoisted),
-            runtime=self._live_runtime_sizes(),
+            runtime=tuple([v for v, (value, _) in self.graph.runtime.items() if self.producer[value] in self.live]),
         )
-
-    def _live_runtime_sizes(self) -> tuple[Any, ...]:
-        return tuple([v for v, (value, _) in self.graph.runtime.items() if self.producer[value] in self.live])
 
     def _step(self, node: Node) -> Step:
         count_op()
@@ -319,10 +316,7 @@ def _element_nodes(body: Graph, layout: Layout) -> list[Node]:
     Nodes that may raise are among them if all of these are: else an error of a later trip would hide one of a carry.
     Of several that raise exceptions of the user none is: the first one of the first trip raises.
     """
-    dependent = {*body.inputs[layout.stacks]}
-    for node in body.nodes:
-        if not dependent.isdisjoint(node.inputs):
-            dependent.update(node.outputs)
+    dependent = dependents(body.nodes, body.inputs[layout.stacks])
     inputs = [*body.inputs[layout.stacks], *body.inputs[layout.own :]]
     raising = {node for node in body.nodes if _may_raise(node)}
 

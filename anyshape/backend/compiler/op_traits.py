@@ -77,8 +77,8 @@ class Tiling(NamedTuple):
     """
 
     rows: ParallelAxisRule
-    collapse: CollapseRule | None
-    combine: np.ufunc | None
+    collapse: CollapseRule | None = None
+    combine: np.ufunc | None = None
 
 
 class Movement(NamedTuple):
@@ -88,10 +88,10 @@ class Movement(NamedTuple):
     tells whether the params of a step allow all this.
     """
 
-    weight: int
     apply: Callable[..., View]
-    follows_pad: bool
-    admits: Callable[[dict[str, Any]], bool]
+    weight: int = 1
+    follows_pad: bool = False
+    admits: Callable[[dict[str, Any]], bool] = lambda params: True
 
 
 class Algebra(NamedTuple):
@@ -101,16 +101,15 @@ class Algebra(NamedTuple):
     the element.
     """
 
-    identities: tuple[Identity, ...]
-    commutative: bool
-    silent: bool
-
-
-NO_ALGEBRA = Algebra(identities=(), commutative=False, silent=False)
+    identities: tuple[Identity, ...] = ()
+    commutative: bool = False
+    silent: bool = False
 
 
 class Traits(NamedTuple):
-    """Row of all that the compiler knows of an op besides its shape rule and its kernel. No field has a default.
+    """Row of all that the compiler knows of an op besides its shape rule and its kernel.
+
+    By default no pass may use anything of an op. Rows name this default, `OPAQUE`; a missing row is an error.
 
     - `elementwise`: each element of the result depends on one element of each operand, with NumPy's broadcasting.
     - `alias`: the memory of the result.
@@ -126,35 +125,21 @@ class Traits(NamedTuple):
     - `c_expression`: the rule of its text in C, for compiled kernels; None: groups with it run with NumPy.
     """
 
-    elementwise: bool
-    alias: Alias
-    time: ElementTime
-    tiling: Tiling | None
-    scratch: Scratch | None
-    movement: Movement | None
-    algebra: Algebra
-    recomputable: bool
-    runs_user_code: bool
-    updates: bool
-    inlines: str
-    c_expression: CExpression | None
+    elementwise: bool = False
+    alias: Alias = Alias.FRESH
+    time: ElementTime = MEMORY_BOUND
+    tiling: Tiling | None = None
+    scratch: Scratch | None = None
+    movement: Movement | None = None
+    algebra: Algebra = Algebra()
+    recomputable: bool = False
+    runs_user_code: bool = False
+    updates: bool = False
+    inlines: str = ""
+    c_expression: CExpression | None = None
 
 
-# The declared default: no pass may use anything of such an op. Rows name it; a missing row is never read as this.
-OPAQUE = Traits(
-    elementwise=False,
-    alias=Alias.FRESH,
-    time=MEMORY_BOUND,
-    tiling=None,
-    scratch=None,
-    movement=None,
-    algebra=NO_ALGEBRA,
-    recomputable=False,
-    runs_user_code=False,
-    updates=False,
-    inlines="",
-    c_expression=None,
-)
+OPAQUE = Traits()
 
 TRAITS: OpTable[Traits] = OpTable("traits", "backend/numpy")
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, declare
+from anyshape.backend.compiler.op_traits import OPAQUE, Algebra, Alias, declare
 from anyshape.backend.compiler.passes import identities
 from anyshape.backend.runtime.outcome import PathLeft, apart, takes_effect, warn_caller
 from anyshape.errors import DecisionError, DTypeError, RaggedBatchError, ShapeError
@@ -269,7 +269,7 @@ CONTROL = OPAQUE._replace(alias=Alias.VIEW, recomputable=True)
 declare(CONTROL, cb.stop_gradient_op, cb.check_op, cb.decide_op, cb.warn_op)
 declare(OPAQUE, cb.warn_below_op)
 declare(
-    CONTROL._replace(algebra=NO_ALGEBRA._replace(identities=(identities.of_literal,))),
+    CONTROL._replace(algebra=Algebra((identities.of_literal,))),
     cb.enter_checkpoint_op,
     cb.leave_checkpoint_op,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, bytes_of, declare, total_bytes
+from anyshape.backend.compiler.op_traits import OPAQUE, Algebra, Alias, bytes_of, declare, total_bytes
 from anyshape.backend.compiler.passes import identities
 from anyshape.backend.compiler.peak_memory import peak_bytes
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
@@ -109,8 +109,6 @@ def _peak_at(plan: Plan, operands: Sequence[TensorMeta]) -> Size | None:
 declare(OPAQUE._replace(scratch=_most_bytes, inlines="branches"), cf.cond_op)
 declare(OPAQUE._replace(scratch=_bytes_of_rows, inlines="batched"), cf.cond_each_op)
 declare(
-    OPAQUE._replace(
-        alias=Alias.VIEW, recomputable=True, algebra=NO_ALGEBRA._replace(identities=(identities.same_sizes,))
-    ),
+    OPAQUE._replace(alias=Alias.VIEW, recomputable=True, algebra=Algebra((identities.same_sizes,))),
     cf.sized_op,
 )

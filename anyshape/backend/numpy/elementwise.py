@@ -14,7 +14,7 @@ import numpy as np
 from anyshape.backend.compiler import c_expressions as c
 from anyshape.backend.compiler import op_traits
 from anyshape.backend.compiler import plan as po
-from anyshape.backend.compiler.op_traits import MEMORY_BOUND, NO_ALGEBRA, Alias, ElementTime, Tiling, Traits, declare
+from anyshape.backend.compiler.op_traits import Algebra, Alias, ElementTime, Tiling, Traits, declare
 from anyshape.backend.compiler.passes import identities
 from anyshape.backend.compiler.passes.fusion import collapse_loop_axes as collapse
 from anyshape.backend.compiler.passes.fusion import row_parallel as rows
@@ -401,21 +401,8 @@ kernel(ew.tanh_slope_op, _tanh_slope, out=True)
 kernel(ew.gap_op, _gap)
 
 
-ELEMENTWISE = Traits(
-    elementwise=True,
-    alias=Alias.FRESH,
-    time=MEMORY_BOUND,
-    tiling=Tiling(rows.elementwise, collapse.elementwise, combine=None),
-    scratch=None,
-    movement=None,
-    algebra=NO_ALGEBRA,
-    recomputable=True,
-    runs_user_code=False,
-    updates=False,
-    inlines="",
-    c_expression=None,
-)
-SILENT = ELEMENTWISE._replace(algebra=NO_ALGEBRA._replace(silent=True))
+ELEMENTWISE = Traits(elementwise=True, tiling=Tiling(rows.elementwise, collapse.elementwise), recomputable=True)
+SILENT = ELEMENTWISE._replace(algebra=Algebra(silent=True))
 
 
 def _timed(double: float, single: float) -> Traits:
@@ -433,8 +420,7 @@ def _arithmetic(text: str, bools: str | None = None, complexes: str | None = Non
 
 
 def _simplified(*applied: identities.Identity, commutative: bool = False, silent: bool = False) -> Traits:
-    algebra = NO_ALGEBRA._replace(identities=applied, commutative=commutative, silent=silent)
-    return ELEMENTWISE._replace(algebra=algebra)
+    return ELEMENTWISE._replace(algebra=Algebra(applied, commutative, silent))
 
 
 # -- arithmetic

@@ -19,16 +19,6 @@ from anyshape.backend.compiler.op_traits import OPAQUE, bytes_of, declare, total
 from anyshape.backend.compiler.peak_memory import peak_bytes, trips_of_block, trips_variable
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
 from anyshape.backend.runtime import rows
-from anyshape.backend.runtime.rows import (
-    SLOT_BYTES,
-    FilledSlots,
-    Slots,
-    check_ends,
-    from_the_last,
-    owned,
-    pieces,
-    stacked,
-)
 from anyshape.backend.runtime.rows import joined as join
 from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
@@ -54,7 +44,7 @@ def run_scan(run_graph, operands, body, layout, joined, reverse, ends, checkpoin
     inputs, lengths = operands[: len(graph.inputs)], operands[len(graph.inputs) :]
     carries, captured = [*inputs[: layout.carries]], inputs[layout.own :]
     stacks = inputs[layout.stacks]
-    parts = [pieces(x, n) for x, n in zip(inputs[layout.stacks.stop : layout.own], lengths)]
+    parts = [rows.pieces(x, n) for x, n in zip(inputs[layout.stacks.stop : layout.own], lengths)]
     added: list[list] = [[] for _ in graph.outputs[layout.carries :]]
     length = len(stacks[0])
     held = _slots(graph, layout, checkpoint, operands, length) if slots else None
@@ -66,10 +56,10 @@ def run_scan(run_graph, operands, body, layout, joined, reverse, ends, checkpoin
         carries = results[: layout.carries]
         for column, result in zip(added, results[layout.carries :]):
             column.append(result)
-    check_ends(carries, ends)
+    rows.check_ends(carries, ends)
     columns = [column[::-1] if reverse else column for column in added]
     filled = [] if held is None else held.results()
-    return [*owned(carries, operands), *collected(graph, layout, joined, _shapes(operands), columns), *filled]
+    return [*rows.owned(carries, operands), *collected(graph, layout, joined, _shapes(operands), columns), *filled]
 
 
 def run_while(run_graph: Any, operands: Any, loop: Any, carries: Any, joined: Any, checkpoint: Any, slots: Any) -> Any:
@@ -89,7 +79,7 @@ def run_while(run_graph: Any, operands: Any, loop: Any, carries: Any, joined: An
             column.append(result)
     mask = [np.ones(count, bool)] if added or slots else []
     results = collected(body, lp.Layout(carries), joined, _shapes(operands), added)
-    return [*owned(current, operands), *mask, *results, *([] if held is None else held.results())]
+    return [*rows.owned(current, operands), *mask, *results, *([] if held is None else held.results())]
 
 
 def _positions(length, reverse):
@@ -99,7 +89,7 @@ def _positions(length, reverse):
 def _slots(graph, layout, count, operands, length=None):
     """Return the checkpoint slots of a loop that begins."""
     count = count if length is None else min(count, max(length, 1))
-    return Slots(count, operands[: layout.carries], lp.changing_carries(graph, layout))
+    return rows.Slots(count, operands[: layout.carries], lp.changing_carries(graph, layout))
 
 
 def _shapes(operands):
@@ -113,7 +103,7 @@ def collected(graph: Any, layout: Any, joined: Any, shapes_of_operands: Any, col
     if columns and columns[0]:
         shapes = [np.shape(column[0]) for column in columns]
         triples = list(zip(columns, metas, shapes))
-        stacks = [stacked(ys, m.dtype, size) for ys, m, size in triples[:count]]
+        stacks = [rows.stacked(ys, m.dtype, size) for ys, m, size in triples[:count]]
         return [*stacks, *[join(ys, m.dtype, size[1:]) for ys, m, size in triples[count:]]]
     size_of = lp.sizes_of_trips(graph, layout, lambda operand, axis: shapes_of_operands[operand][axis])  # costs a proof
 
@@ -182,8 +172,8 @@ class _Loop:
             return
         first = self.start.carries
         advance, read = self._function(self.graph.outputs[:first]), self._function(self.graph.outputs[first:])
-        filled = FilledSlots(slots[0], slots[1:], lp.changing_carries(self.graph, self.start), owned_slots)
-        for trip, carries in from_the_last(self.count, filled, advance):
+        filled = rows.FilledSlots(slots[0], slots[1:], lp.changing_carries(self.graph, self.start), owned_slots)
+        for trip, carries in rows.from_the_last(self.count, filled, advance):
             yield self.position(trip), read(trip, carries)
 
     def shapes_without_trips(self):
@@ -220,14 +210,14 @@ def run_rerun(function_of, operands, bodies, start, layout, reverse, against, en
             rows.add(*added)
         for stack, y in zip(added, ys):
             stack[i] = y
-    check_ends(carries, ends)
+    rows.check_ends(carries, ends)
     if not loop.count:
         shapes = loop.shapes_without_trips()
         count = made - plan.pieces
         inputs = [*map(np.shape, parts.own[:last]), *shapes[:count], *[s[1:] for s in shapes[count:]],
                   *map(np.shape, captured)]  # fmt: skip
         added = collected(body, plan, 0, inputs, [[] for _ in body.outputs[plan.carries :]])
-    return [*owned(carries, operands), *added]
+    return [*rows.owned(carries, operands), *added]
 
 
 def _rerun(*operands, **params):
@@ -298,7 +288,7 @@ def _bytes_of_slots(step: Step) -> Size | None:
     length = None
     if "layout" in params:
         (length, *_) = step.metas[lp.Layout(*params["layout"]).stacks.start].sizes or (None,)
-    return expr.mul(SLOT_BYTES, lp.rows_of_slots(params["checkpoint"], length))
+    return expr.mul(rows.SLOT_BYTES, lp.rows_of_slots(params["checkpoint"], length))
 
 
 declare(OPAQUE._replace(inlines="body", scratch=_bytes_of_trips), lp.scan_op)
@@ -325,7 +315,7 @@ def _bytes_of_rerun(step: Step) -> Size | None:
     held = [] if params.get("owned_operands") else parts.slots
     sizes = [
         _peak(again, before), _peak(lower(body), operands),
-        bytes_of(parts.slots[0], SLOT_BYTES),
+        bytes_of(parts.slots[0], rows.SLOT_BYTES),
         total_bytes(map(bytes_of, [*before[: start.carries], *made, *parts.own[: layout.carries], *held])),
     ]  # fmt: skip
     return total_bytes(sizes)

@@ -3,12 +3,10 @@
 Traits of movement: ops that are arithmetic on strides, pads, concatenation, and the views of plans.
 """
 
-from typing import Any
-
 import numpy as np
 
 from anyshape.backend.compiler import plan as po
-from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, Movement, Tiling, declare
+from anyshape.backend.compiler.op_traits import OPAQUE, Algebra, Alias, Movement, Tiling, declare
 from anyshape.backend.compiler.passes import identities
 from anyshape.backend.compiler.passes.fusion import collapse_loop_axes as collapse
 from anyshape.backend.compiler.passes.fusion import row_parallel as rows
@@ -68,64 +66,62 @@ def _inline_slice(site):
     return [f"{site.target} = {site.operands[0]}{_key([_part(site, *part) for part in parts])}"]
 
 
+def _own(x, out):
+    """Return an array with the elements of x, which may change: the given one if there is one."""
+    if out is None:
+        return x.copy()
+    if out is not x:
+        np.copyto(out, x)
+    return out
+
+
 def _slice_update(x, part, out=None, *, starts, steps):
     if out is part:  # a whole axis backwards reads what it overwrites
         part = part.copy()
-    if out is None:
-        out = x.copy()
-    elif out is not x:
-        np.copyto(out, x)
+    out = _own(x, out)
     out[_parts(starts, part.shape, steps)] = part
     return out
 
 
-def _changed_part(site):
-    """Return the lines that make the array writable, its name, and its part that an update changes."""
-    (x, part), out, lines = site.operands, site.out or site.target, []
-    if site.out is None:
-        lines.append(f"{out} = {x}.copy()")
-    elif out != x:
-        lines.append(f"{site.bind(np.copyto)}({out}, {x})")
+def _written(site, change):
+    """Return the lines that change the array itself where its memory is free, else a copy, by `change` of its name."""
+    x, out = site.operands[0], site.out or site.target
+    fill = [f"{out} = {x}.copy()"] if site.out is None else [] if out == x else [f"{site.bind(np.copyto)}({out}, {x})"]
+    return [*fill, *change(out), *([] if out == site.target else [f"{site.target} = {out}"])]
+
+
+def _changed_part(site, out):
+    """Return the part of an array that an update changes."""
     counts, whole = [[*(site.metas[i].sizes or [None] * site.metas[0].rank)] for i in (1, 0)]
     starts, steps = site.params["starts"], site.params["steps"]
     for axis, (start, count, step, size) in enumerate(zip(starts, counts, steps, whole, strict=True)):
         is_all = count is not None and (start, count, step) == (0, size, 1)
         if not (is_all or isinstance(count, int)):  # only sizes of params surely have a local
-            counts[axis] = f"{part}.shape[{axis}]"
+            counts[axis] = f"{site.operands[1]}.shape[{axis}]"
     parts = zip(starts, counts, steps, whole, strict=True)
-    return lines, out, f"{out}{_key([_part(site, *part) for part in parts])}"
+    return f"{out}{_key([_part(site, *part) for part in parts])}"
 
 
 def _inline_slice_update(site):
-    """Write the part into the array itself where its memory is free, else into a copy."""
     part = site.operands[1]
-    if site.out == part:
-        return None
-    lines, out, target = _changed_part(site)
-    lines.append(f"{target} = {part}")
-    return lines if out == site.target else [*lines, f"{site.target} = {out}"]
+    return None if site.out == part else _written(site, lambda out: [f"{_changed_part(site, out)} = {part}"])
 
 
 def _slice_add(x, part, out=None, *, starts, steps):
     if out is part:
         part = part.copy()
-    if out is None:
-        out = x.copy()
-    elif out is not x:
-        np.copyto(out, x)
+    out = _own(x, out)
     here = out[_parts(starts, part.shape, steps)]
     np.add(here, part, here)
     return out
 
 
 def _inline_slice_add(site):
-    """Add the part in the array itself where its memory is free, else in a copy."""
     part, here = site.operands[1], f"{site.target}_part"
     if site.out == part:
         return None
-    lines, out, target = _changed_part(site)
-    lines += [f"{here} = {target}", f"{site.bind(np.add)}({here}, {part}, {here})", f"del {here}"]
-    return lines if out == site.target else [*lines, f"{site.target} = {out}"]
+    added = lambda out: [f"{here} = {_changed_part(site, out)}", f"{site.bind(np.add)}({here}, {part}, {here})"]
+    return _written(site, lambda out: [*added(out), f"del {here}"])
 
 
 # -- single elements; assignments to them write the numbers that NumPy reads there
@@ -135,10 +131,7 @@ def _changed_element(change):
     """Return the kernel that writes `change(element, number)` to one element."""
 
     def run(x, number, out=None, *, starts):
-        if out is None:
-            out = x.copy()
-        elif out is not x:
-            np.copyto(out, x)
+        out = _own(x, out)
         out[starts] = change(out[starts], number)
         return out
 
@@ -146,17 +139,8 @@ def _changed_element(change):
 
 
 def _inline_element(symbol):
-    """Return what writes a statement with one element on the left, in the array itself where its memory is free."""
-
-    def inline(site):
-        (x, number), out = site.operands, site.out or site.target
-        lines = [f"{out} = {x}.copy()"] if site.out is None else []
-        if site.out not in (None, x):
-            lines.append(f"{site.bind(np.copyto)}({out}, {x})")
-        lines.append(f"{out}{_element(site)} {symbol} {number}")
-        return lines if out == site.target else [*lines, f"{site.target} = {out}"]
-
-    return inline
+    """Return what writes a statement with one element on the left."""
+    return lambda site: _written(site, lambda out: [f"{out}{_element(site)} {symbol} {site.operands[1]}"])
 
 
 def _element(site):
@@ -223,10 +207,7 @@ def _edges(axis, low, size):
 
 
 def _add_part(x, y, out=None, *, axis, low, high):
-    if out is None:
-        out = np.array(x)
-    elif out is not x:
-        np.copyto(out, x)
+    out = _own(x, out)
     before, here, after = _edges(axis, low, y.shape[axis])
     out[here] += y
     out[before] += 0
@@ -235,23 +216,23 @@ def _add_part(x, y, out=None, *, axis, low, high):
 
 
 def _inline_add_part(site):
-    (x, y), out, part, lines = site.operands, site.out or site.target, f"{site.target}_part", []
-    if site.out is None:
-        lines.append(f"{out} = {x}.copy()")
-    elif out != x:
-        lines.append(f"{site.bind(np.copyto)}({out}, {x})")
+    return _written(site, lambda out: _added_part(site, out))
+
+
+def _added_part(site, out):
+    """Return the lines that add a part to an array."""
+    y, part = site.operands[1], f"{site.target}_part"
     axis, low, high = (site.params[name] for name in ("axis", "low", "high"))
     before = ":, " * axis
     start = "" if low == 0 else site.text(low)
     end = " + ".join(filter(None, [start, f"{y}.shape[{axis}]"]))
     add, zero = site.bind(np.add), site.bind(np.zeros((), site.result.dtype))
-    lines += [f"{part} = {out}[{before}{start}:{'' if high == 0 else end}]", f"{add}({part}, {y}, {part})"]
+    lines = [f"{part} = {out}[{before}{start}:{'' if high == 0 else end}]", f"{add}({part}, {y}, {part})"]
     for size, edge in ((low, f":{start}"), (high, f"{end}:")):
         if size != 0 and site.result.dtype.kind in "fc":
             lines += [f"if {site.text(size)}:", f"    {part} = {out}[{before}{edge}]"]
             lines.append(f"    {add}({part}, {zero}, {part})")
-    lines.append(f"del {part}")  # a view keeps the whole array alive
-    return lines if out == site.target else [*lines, f"{site.target} = {out}"]
+    return [*lines, f"del {part}"]  # a view keeps the whole array alive
 
 
 # -- movement collapsed to one view of an operand in C order; np.ndarray reads a Fortran-ordered one in C order
@@ -301,13 +282,13 @@ kernel(mv.concatenate_op, lambda *xs, axis: np.concatenate(xs, axis))
 
 
 MOVEMENT = OPAQUE._replace(recomputable=True)
-
-
-def _always(params: dict[str, Any]) -> bool:
-    return True
+_STRETCHES = (identities.of_literal, identities.same_shape, identities.of_number, identities.aligned_stretch)
+_RESHAPES = (identities.of_literal, identities.same_shape, identities.of_number, identities.reshape_twice)
+_TRANSPOSES = (identities.of_literal, identities.of_number, identities.transpose_twice)
 
 
 def _stretch(view: View, new: Sizes, *, shape: Sizes, axes: tuple[int, ...]) -> View:
+    """Stretch a view. It would copy what is padded once for each repetition."""
     sizes = dict(zip(axes, view.shape, strict=True))
     return view.reshaped(tuple([sizes.get(axis, 1) for axis in range(len(new))])).expanded(new)
 
@@ -315,89 +296,46 @@ def _stretch(view: View, new: Sizes, *, shape: Sizes, axes: tuple[int, ...]) -> 
 declare(
     MOVEMENT._replace(
         alias=Alias.STRETCHED_VIEW,
-        tiling=Tiling(rows.broadcast_in_dim, collapse.broadcast_in_dim, combine=None),
-        movement=Movement(
-            weight=3,
-            apply=_stretch,
-            follows_pad=False,  # it would copy what is padded once per repetition
-            admits=lambda params: list(params["axes"]) == sorted(params["axes"]),
-        ),
-        algebra=NO_ALGEBRA._replace(
-            identities=(identities.of_literal, identities.same_shape, identities.of_number, identities.aligned_stretch)
-        ),
+        tiling=Tiling(rows.broadcast_in_dim, collapse.broadcast_in_dim),
+        movement=Movement(_stretch, 3, admits=lambda params: list(params["axes"]) == sorted(params["axes"])),
+        algebra=Algebra(_STRETCHES),
     ),
     mv.broadcast_in_dim_op,
 )
 declare(
     MOVEMENT._replace(
         alias=Alias.VIEW_OR_COPY,
-        tiling=Tiling(rows.reshape, collapse.unmixed, combine=None),
-        movement=Movement(
-            weight=1, apply=lambda view, new, *, shape: view.reshaped(new), follows_pad=False, admits=_always
-        ),
-        algebra=NO_ALGEBRA._replace(
-            identities=(
-                identities.of_literal,
-                identities.same_shape,
-                identities.of_number,
-                identities.reshape_twice,
-                identities.negation_outwards("iufc"),
-            )
-        ),
+        tiling=Tiling(rows.reshape, collapse.unmixed),
+        movement=Movement(lambda view, new, *, shape: view.reshaped(new)),
+        algebra=Algebra((*_RESHAPES, identities.negation_outwards("iufc"))),
     ),
     mv.reshape_op,
 )
 declare(
     MOVEMENT._replace(
         alias=Alias.VIEW,
-        tiling=Tiling(rows.transpose, collapse.transpose, combine=None),
-        movement=Movement(
-            weight=1, apply=lambda view, new, *, axes: view.permute(axes), follows_pad=False, admits=_always
-        ),
-        algebra=NO_ALGEBRA._replace(
-            identities=(identities.of_literal, identities.of_number, identities.transpose_twice)
-        ),
+        tiling=Tiling(rows.transpose, collapse.transpose),
+        movement=Movement(lambda view, new, *, axes: view.permute(axes)),
+        algebra=Algebra(_TRANSPOSES),
     ),
     mv.transpose_op,
 )
-declare(
-    MOVEMENT._replace(
-        alias=Alias.VIEW,
-        movement=Movement(
-            weight=2,
-            apply=lambda view, new, *, starts, sizes, steps: view.sliced(starts, sizes, steps),
-            follows_pad=True,
-            admits=_always,
-        ),
-    ),
-    mv.slice_op,
+_SLICING = Movement(
+    lambda view, new, *, starts, sizes, steps: view.sliced(starts, sizes, steps), weight=2, follows_pad=True
 )
-declare(
-    MOVEMENT._replace(
-        alias=Alias.VIEW,
-        movement=Movement(weight=1, apply=lambda view, new, *, axes: view.flip(axes), follows_pad=True, admits=_always),
-    ),
-    mv.rev_op,
+declare(MOVEMENT._replace(alias=Alias.VIEW, movement=_SLICING), mv.slice_op)
+_REVERSAL = Movement(lambda view, new, *, axes: view.flip(axes), follows_pad=True)
+declare(MOVEMENT._replace(alias=Alias.VIEW, movement=_REVERSAL), mv.rev_op)
+_PADDING = Movement(
+    lambda view, new, *, low, high, interior, value: view.padded(list(zip(low, high, strict=True))),
+    follows_pad=True,
+    admits=lambda params: all(isinstance(size, int) and size == 0 for size in params["interior"]),
 )
-declare(
-    MOVEMENT._replace(
-        tiling=Tiling(rows.pad, collapse.unmixed, combine=None),
-        movement=Movement(
-            weight=1,
-            apply=lambda view, new, *, low, high, interior, value: view.padded(list(zip(low, high, strict=True))),
-            follows_pad=True,
-            admits=lambda params: all(isinstance(size, int) and size == 0 for size in params["interior"]),
-        ),
-    ),
-    mv.pad_op,
-)
-declare(MOVEMENT._replace(tiling=Tiling(rows.behind("axis"), collapse.axis, combine=None)), mv.concatenate_op)
+declare(MOVEMENT._replace(tiling=Tiling(rows.pad, collapse.unmixed), movement=_PADDING), mv.pad_op)
+declare(MOVEMENT._replace(tiling=Tiling(rows.behind("axis"), collapse.axis)), mv.concatenate_op)
 
 declare(MOVEMENT._replace(alias=Alias.VIEW), po.view_op)
 declare(MOVEMENT._replace(alias=Alias.STRETCHED_VIEW), po.stretched_view_op)
 declare(MOVEMENT, po.padded_view_op, po.add_part_op, po.read_element_op)
-declare(
-    MOVEMENT._replace(updates=True, algebra=NO_ALGEBRA._replace(identities=(identities.increased_part,))),
-    mv.slice_update_op,
-)
+declare(MOVEMENT._replace(updates=True, algebra=Algebra((identities.increased_part,))), mv.slice_update_op)
 declare(MOVEMENT._replace(updates=True), mv.slice_add_op, po.write_element_op, po.add_to_element_op)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler import op_traits
-from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, Tiling, declare
+from anyshape.backend.compiler.op_traits import OPAQUE, Algebra, Alias, Tiling, declare
 from anyshape.backend.compiler.passes import identities
 from anyshape.backend.compiler.passes.fusion import collapse_loop_axes as collapse
 from anyshape.backend.compiler.passes.fusion import row_parallel as rows
@@ -265,9 +265,9 @@ kernel(rd.permute_op, _permute)
 kernel(rd.searchsorted_op, _searchsorted)
 
 
-NOT_COMBINED = Tiling(rows.reduction, collapse.axes, combine=None)
-ALONG_ONE_AXIS = OPAQUE._replace(tiling=Tiling(rows.behind("axis"), collapse.axis, combine=None))
-SUM = NO_ALGEBRA._replace(identities=(identities.negation_outwards("iu"),))
+NOT_COMBINED = Tiling(rows.reduction, collapse.axes)
+ALONG_ONE_AXIS = OPAQUE._replace(tiling=Tiling(rows.behind("axis"), collapse.axis))
+SUM = Algebra((identities.negation_outwards("iu"),))
 
 
 def _combined(ufunc: np.ufunc) -> Tiling:
@@ -294,15 +294,13 @@ declare(
     OPAQUE._replace(
         alias=Alias.VIEW_OR_SUM,
         tiling=Tiling(rows.sum_to, collapse.sum_to, np.add),
-        algebra=NO_ALGEBRA._replace(
-            identities=(identities.same_shape, identities.plain_sum, identities.negation_outwards("iu"))
-        ),
+        algebra=Algebra((identities.same_shape, identities.plain_sum, identities.negation_outwards("iu"))),
     ),
     rd.sum_to_op,
 )
 
 
-BEHIND_ROWS = OPAQUE._replace(tiling=Tiling(rows.behind("axis"), collapse=None, combine=None))
+BEHIND_ROWS = OPAQUE._replace(tiling=Tiling(rows.behind("axis")))
 
 declare(BEHIND_ROWS._replace(scratch=op_traits.like_first_operand(1)), rd.sort_op)
 declare(BEHIND_ROWS._replace(scratch=op_traits.like_first_operand(2)), rd.argsort_op)

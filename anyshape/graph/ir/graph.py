@@ -70,22 +70,12 @@ class Op:
 OPS: dict[str, Op] = {}
 
 
-def define(
-    name: str,
-    infer: ShapeRule,
-    family: str | None = None,
-    *,
-    makes_sizes: bool = False,
-    raises: bool = False,
-    draws: bool = False,
-    acts: bool = False,
-    has_subgraphs: bool = False,
-) -> Op:
+def define(name: str, infer: ShapeRule, family: str | None = None, **flags: Any) -> Op:
     """Enter a new primitive into `OPS`. Its family is the module of its shape rule, unless it is stated."""
     if name in OPS:
         raise AnyshapeError(f"{name}: an op of this name exists\n  choose another name")
     family = family or infer.__module__.rpartition(".")[2]
-    OPS[name] = Op(name, infer, family, makes_sizes, raises, draws, acts, has_subgraphs)
+    OPS[name] = Op(name, infer, family, **flags)
     return OPS[name]
 
 
@@ -176,6 +166,16 @@ class Graph:
         """Number of each value, in order of appearance."""
         values = [*self.inputs, *[v for v, _ in self.constants], *[v for n in self.nodes for v in n.outputs]]
         return {v: i for i, v in enumerate(values)}
+
+    @cached_property
+    def maker(self) -> dict[Value, Node]:
+        """Node that computes each value."""
+        return {v: node for node in self.nodes for v in node.outputs}
+
+    def made_by(self, value: Value | None, op: Op) -> Node | None:
+        """Return the node that makes a value, if it applies this op."""
+        node = None if value is None else self.maker.get(value)
+        return node if node is not None and node.op is op else None
 
     @cached_property
     def subgraphs(self) -> dict[Node, tuple[Graph, ...]]:
@@ -281,6 +281,23 @@ def replace_subgraphs(node: Node, new: Mapping[int, Graph]) -> Node:
     return replace(node, params=tuple([(name, renewed(p)) for name, p in node.params]))
 
 
+def with_subgraphs(graph: Graph, renewed: Callable[[Graph], Graph]) -> Graph:
+    """Return the graph with what a function makes of each subgraph in its place; itself where none changes."""
+    new = {id(g): renewed(g) for inner in graph.subgraphs.values() for g in inner}
+    if all(id(new[id(g)]) == id(g) for inner in graph.subgraphs.values() for g in inner):
+        return graph
+    return replace(graph, nodes=tuple([replace_subgraphs(n, new) if n in graph.subgraphs else n for n in graph.nodes]))
+
+
+def dependents(nodes: Iterable[Node], values: Iterable[Value]) -> set[Value]:
+    """Return the values, and what nodes compute of them."""
+    dependent = {*values}
+    for node in nodes:
+        if not dependent.isdisjoint(node.operands):
+            dependent.update(node.outputs)
+    return dependent
+
+
 def walk(graph: Graph) -> Iterator[Node]:
     """Yield each node of a graph, followed by the nodes of its subgraphs."""
     for node in graph.nodes:
@@ -381,7 +398,7 @@ class _Keys:
 
     def of_graph(self, graph: Any) -> tuple[Any, ...]:
         number = graph.numbering
-        metas = tuple([self._of_meta(v.meta) for v in number])
+        metas = tuple([(v.meta.dtype, tuple([self._of_extent(e) for e in v.meta.extents])) for v in number])
         constants = tuple([(number[v], a.dtype.str, a.shape) for v, a in graph.constants])
         numbers = lambda values: tuple([number[v] for v in values])
         values_of = lambda n: map(numbers, (n.inputs, n.sources, n.outputs))
@@ -392,9 +409,6 @@ class _Keys:
         conditions = tuple([self._of_condition(c) for c in graph.conditions])
         header = graph.name, graph.input_names, graph.hidden
         return (*header, metas, constants, nodes, outputs, sources, by_value, conditions)
-
-    def _of_meta(self, meta: TensorMeta):
-        return meta.dtype, tuple([self._of_extent(e) for e in meta.extents])
 
     def _of_extent(self, extent: ShapeExtent):
         if isinstance(extent, Exact):

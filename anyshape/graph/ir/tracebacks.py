@@ -14,15 +14,8 @@ from typing import Any, TypeVar
 
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import active
+from anyshape.graph.prover import user_stack
 from anyshape.graph.prover.constraints import SourceLine
-from anyshape.graph.prover.user_stack import (
-    USER_LINE,
-    is_caller_of_user,
-    is_generated,
-    is_library_frame,
-    is_user_frame,
-    module_of,
-)
 from anyshape.support.packages import load
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,7 +33,7 @@ def raised_at(error: Exception, where: SourceLine | None) -> Exception:
     code = compile(ast.Module([statement], []), where.file, "exec")
     code = code.replace(co_name=where.function, co_qualname=where.function)
     try:
-        exec(code, {"error": error.with_traceback(None), "__name__": module_of(where.file)})
+        exec(code, {"error": error.with_traceback(None), "__name__": user_stack.module_of(where.file)})
     except type(error) as raised:
         assert raised.__traceback__ is not None
         return raised.with_traceback(raised.__traceback__.tb_next)  # without this function
@@ -139,21 +132,21 @@ def _step_that_warned(error: BaseException, entries: list[TracebackType]) -> Tra
 
     None for an error that is not a warning.
     """
-    last = next((entry for entry in reversed(entries) if is_generated(entry.tb_frame)), None)
+    last = next((entry for entry in reversed(entries) if user_stack.is_generated(entry.tb_frame)), None)
     if last is None or not isinstance(error, Warning):
         return None
     code = last.tb_frame.f_code
-    where = last.tb_frame.f_globals[USER_LINE](code, last.tb_lasti)
+    where = last.tb_frame.f_globals[user_stack.USER_LINE](code, last.tb_lasti)
     is_there = where is not None and (where.file, where.line) == (code.co_filename, last.tb_lineno)
     return last if is_there else None
 
 
 def _is_library(entry: TracebackType) -> bool:
-    return is_library_frame(entry.tb_frame)
+    return user_stack.is_library_frame(entry.tb_frame)
 
 
 def _is_foreign(entry: TracebackType) -> bool:
-    return not is_user_frame(entry.tb_frame)
+    return not user_stack.is_user_frame(entry.tb_frame)
 
 
 def _note_once(error: BaseException) -> None:
@@ -168,7 +161,9 @@ def _note_if_unplanned(error: BaseException, last: TracebackType) -> None:
     frame = last.tb_frame
     raises = isinstance(error, Warning) or frame.f_code.co_code[last.tb_lasti] == _RAISE
     on_purpose = (raises and not isinstance(error, AssertionError)) or isinstance(error, RecursionError)
-    is_call_of_user = is_caller_of_user(frame) or frame.f_code is _SHORTENING  # with arguments that do not fit
+    is_call_of_user = (
+        user_stack.is_caller_of_user(frame) or frame.f_code is _SHORTENING
+    )  # with arguments that do not fit
     if on_purpose or not _is_library(last) or is_call_of_user or getattr(error, "__notes__", None):
         return
     error.add_note(_UNPLANNED)

@@ -53,20 +53,15 @@ class Budget:
     reading it costs more than most verdicts. A search ends at a time on the thread's clock.
     """
 
-    leaves: int
-    limit: int
-    seconds: float
-    until: float
-    query: Budget | None
-    decided: bool  # the query has a verdict
-
     __slots__ = ("decided", "leaves", "limit", "query", "seconds", "until")
 
     def __init__(
         self, leaves: int, seconds: float = math.inf, until: float = math.inf, query: Budget | None = None
     ) -> None:
-        self.limit = self.leaves = leaves if query is None else min(leaves, query.leaves)
-        self.seconds, self.until, self.query, self.decided = seconds, until, query, False
+        self.limit: int = leaves if query is None else min(leaves, query.leaves)
+        self.leaves: int = self.limit
+        self.seconds, self.until, self.query = seconds, until, query
+        self.decided = False  # the query has a verdict
 
     def end(self, now: float) -> float:
         """Return the time at which it ends; begin it, if it has not begun."""
@@ -145,14 +140,6 @@ class SearchBudget:
     few, so that easy proofs are found. So does each query get `least` seconds when the time is used up. After many
     failed searches, with few verdicts between them, only one in eight optional queries is searched.
     """
-
-    whole: float
-    seconds: float
-    each: float
-    least: float
-    leaves: int
-    credit: int
-    unsearched: int
 
     def __init__(self, seconds: float, each: float, least: float) -> None:
         self.whole, self.each, self.least = seconds, each, least

@@ -128,6 +128,17 @@ def apply(op: Op, *inputs: Operand, sources: Sequence[Traced] = (), **params: An
     return _apply(op, inputs, sources, params)[0]
 
 
+def apply_sized(op: Op, *inputs: Operand, sizes: Mapping[str, Any], **params: Any) -> Any:
+    """Apply `op` with one output; the params `sizes` are value-side sizes, or tuples of them."""
+    names = tuple(sizes)
+    if len(names) == 1:
+        params[names[0]], sources = localise(sizes[names[0]], inputs)
+    else:
+        local, sources = localise(tuple(sizes.values()), inputs)
+        params.update(zip(names, local, strict=True))
+    return _apply(op, inputs, sources, params)[0]
+
+
 def _apply(op: Op, inputs: Sequence[Any], sources: Sequence[Traced], params: Mapping[str, Any]) -> tuple[Any, ...]:
     builder = choose_builder(inputs, sources)
     if op.acts:

@@ -21,7 +21,7 @@ from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import ShapeGuardContext
-from anyshape.ops.core.apply import KERNELS
+from anyshape.ops.core.apply import KERNELS, apply, apply_all, named
 from anyshape.ops.core.flop_counts import COSTS, OpCost
 from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import NamedTuple
@@ -147,13 +147,9 @@ def define(
     cost: OpCost,
     operands: tuple[int, int] | None = None,
     family: str | None = None,
-    makes_sizes: bool = False,
-    raises: bool = False,
-    draws: bool = False,
-    acts: bool = False,
-    has_subgraphs: bool = False,
+    **flags: bool,
 ) -> Op:
-    """Define a primitive with everything that holds of it in `ops/`; see `Definition`.
+    """Define a primitive with everything that holds of it in `ops/`; see `Definition`, and `Op` for the flags.
 
     `operands` is stated where the shape rule takes any number of them, `family` where another module has the rule.
     """
@@ -163,11 +159,27 @@ def define(
     if "params" not in takes_any and names != params.keys():
         problem = f"{name}: its shape rule has the params {', '.join(sorted(names)) or 'none'}"
         raise AnyshapeError(f"{problem}\n  state a kind for each of them in `params`, and for no other")
-    kinds = {"makes_sizes": makes_sizes, "raises": raises, "draws": draws, "acts": acts}
-    op = graph.define(name, infer, family, has_subgraphs=has_subgraphs, **kinds)
+    op = graph.define(name, infer, family, **flags)
     DEFINITIONS[op] = Definition(operands or (count, count), dict(params), jointly, claims, probe)
     COSTS[op] = cost
     return op
+
+
+def primitive(name: str, infer: ShapeRule, *, params: Mapping[str, ParamKind] = {}, **parts: Any) -> tuple[Op, Any]:
+    """Define a primitive as `define` does, and the function that applies it to operands and params.
+
+    Params come after the operands or by keyword. They have the order and the defaults of the shape rule. Where that
+    says that it returns a tuple, the function gives all results.
+    """
+    op = define(name, infer, params=params, **parts)
+    count, names = DEFINITIONS[op].operands[1], _names_of_params(infer)
+    apply_op = apply_all if "tuple" in str(infer.__annotations__.get("return")) else apply
+    defaults = infer.__kwdefaults__ or {}
+
+    def function(*operands, **params):
+        return apply_op(op, *operands[:count], **{**defaults, **dict(zip(names, operands[count:])), **params})
+
+    return op, named(function, op, f"Apply the op {name}: see `anyshape/ops/{op.family}.py`.")
 
 
 def refuse(rule: Callable[[Node], Sequence[Node]], *ops: Op) -> None:
@@ -187,6 +199,14 @@ def _signature(infer: ShapeRule) -> tuple[int, set[str], set[str]]:
     They are read off the code of the function, as `inspect.signature` would add a percent to the time of the import.
     """
     code = infer.__code__
-    names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     flags = {"operands": inspect.CO_VARARGS, "params": inspect.CO_VARKEYWORDS}
-    return code.co_argcount - 1, {*names}, {name for name, flag in flags.items() if code.co_flags & flag}
+    return (
+        code.co_argcount - 1,
+        {*_names_of_params(infer)},
+        {name for name, flag in flags.items() if code.co_flags & flag},
+    )
+
+
+def _names_of_params(infer: ShapeRule) -> tuple[str, ...]:
+    code = infer.__code__
+    return code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]

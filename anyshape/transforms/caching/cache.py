@@ -413,7 +413,7 @@ class CacheEntry:
             return False
         for a, b in zip(before, now, strict=True):
             is_private = id(a) not in self.visible and id(b) not in visible and a.base is None and b.base is None
-            if a is not b and not _is_one_memory(a, b) and not is_private:
+            if a is not b and not (a.size > 0 and a.__array_interface__ == b.__array_interface__) and not is_private:
                 return False
         return self.program.trace == trace  # which compares the values of constants
 
@@ -463,10 +463,6 @@ class EvictedEntry(NamedTuple):
 def _visible(trace: Trace, state: CapturedState | None) -> frozenset[int]:
     """Return the ids of the arrays of a graph that the function reaches, so that its user can change them."""
     return frozenset([id(a) for _, a in trace.graph.constants if state is not None and state.reaches(a)])
-
-
-def _is_one_memory(a: np.ndarray, b: np.ndarray) -> bool:
-    return a.size > 0 and a.__array_interface__ == b.__array_interface__
 
 
 class FastPath(NamedTuple):

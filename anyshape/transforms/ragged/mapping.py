@@ -17,14 +17,7 @@ import numpy as np
 import optree
 
 import anyshape.numpy as anp
-from anyshape.errors import (
-    AnyshapeError,
-    ArgumentError,
-    ConcretizationError,
-    InconclusiveDimensionError,
-    SymbolicIterationError,
-    UnsupportedDynamicShapeError,
-)
+from anyshape import errors
 from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta
@@ -187,7 +180,7 @@ def _axes_of(in_axes: Any, args: Sequence[Any], name: str) -> Sequence[Any]:
         return [in_axes] * len(args)
     if len(in_axes) != len(args):
         advice = "give one entry for each argument, None for one that all examples share"
-        raise ArgumentError(name, "in_axes", f"has {len(in_axes)} entries for {len(args)} arguments", advice)
+        raise errors.ArgumentError(name, "in_axes", f"has {len(in_axes)} entries for {len(args)} arguments", advice)
     return in_axes
 
 
@@ -222,10 +215,10 @@ def _served(jitted: Function, apart: _Apart, args: Any, kwargs: Any) -> Any:
     try:
         return jitted(*args, **kwargs)
     except (
-        InconclusiveDimensionError,
-        ConcretizationError,
-        SymbolicIterationError,
-        UnsupportedDynamicShapeError,
+        errors.InconclusiveDimensionError,
+        errors.ConcretizationError,
+        errors.SymbolicIterationError,
+        errors.UnsupportedDynamicShapeError,
     ):
         result = apart(args, kwargs)
         apart.is_needed = True
@@ -238,7 +231,7 @@ def _served(jitted: Function, apart: _Apart, args: Any, kwargs: Any) -> Any:
 
 def _example_of(error: Exception) -> int | None:
     """Return the number of the example that ended a run, None if that is not known."""
-    if isinstance(error, AnyshapeError):
+    if isinstance(error, errors.AnyshapeError):
         return error.trips[-1] if error.trips and has_type(error.trips[-1], int) else None
     trips = [match[1] for note in getattr(error, "__notes__", ()) if (match := _OUTER_TRIP.search(note))]
     return int(trips[-1]) if trips else None
@@ -249,7 +242,7 @@ _OUTER_TRIP = re.compile(r"trip (\d+) in an anyshape program$")
 
 def _locate(error: Exception, example: int, shapes: str) -> None:
     """Let an error name an example and its shapes."""
-    if isinstance(error, AnyshapeError):
+    if isinstance(error, errors.AnyshapeError):
         error.locate_in_example(example, shapes)
     else:
         error.add_note(f"in example {example}, where {shapes}")
@@ -292,7 +285,7 @@ class _Apart:
                 raise
         if not results:
             advice = "give at least one example, which says what a result is"
-            raise ArgumentError("ragged_map", "the batch", "has no examples", advice)
+            raise errors.ArgumentError("ragged_map", "the batch", "has no examples", advice)
         columns = zip(*[leaves for leaves, _ in results], strict=True)
         return pytrees.unflatten(results[0][1], [self._together(column) for column in columns])
 
@@ -352,7 +345,7 @@ class _Examples:
             value = name_sizes(as_value(x))
             if not value.meta.rank:
                 advice = "give it None in in_axes: all examples share it"
-                raise ArgumentError(self.name, path, "is a number, which has no examples", advice)
+                raise errors.ArgumentError(self.name, path, "is a number, which has no examples", advice)
             self.slots.append(("element", len(self.stacks)))
             self.stacks.append(value)
         return _Slot(len(self.slots) - 1)
@@ -362,7 +355,7 @@ class _Examples:
         arrays = [*self.stacks, *itertools.chain(*self.pieces.sizes)]
         counts = [x.meta.extents[0].size for x in arrays]
         if not counts:
-            raise ArgumentError(self.name, "in_axes", "maps no argument", "map at least one argument")
+            raise errors.ArgumentError(self.name, "in_axes", "maps no argument", "map at least one argument")
         context = ShapeGuardContext(active_builder().scope, self.name, user_line(), [x.meta for x in arrays])
         for other in counts[1:]:
             context.require_equal(counts[0], other, f"arguments have {counts[0]} and {other} examples")
@@ -387,7 +380,7 @@ def _is_result(y: Any) -> Any:
     if pytrees.is_array(y):
         return y
     advice = "return arrays, numbers, or trees of them"
-    raise ArgumentError("ragged_map", "the result", f"is of type {type(y).__name__}, not an array", advice)
+    raise errors.ArgumentError("ragged_map", "the result", f"is of type {type(y).__name__}, not an array", advice)
 
 
 @contextlib.contextmanager

@@ -230,13 +230,6 @@ class PlanSource(StepSource):
 
     kernels: PlanKernels | None
     nests: Nests | None = None
-    counts_bytes: bool
-    plan: Plan
-    budget: Budget | None
-    entry_guards: Sequence[EntryGuard]
-    timers: Timers | None
-    threads: int | None
-
     depth = 0  # of the bodies that it is written in
     key: tuple[int, ...] = ()
     clock = ""  # the local of the readings of a body

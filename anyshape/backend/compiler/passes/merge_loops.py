@@ -8,14 +8,17 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.graph.ir.graph import DimSource, Graph, Node, Value, params_tuple, raises, replace_subgraphs, walk
-from anyshape.graph.ir.op_local import (
-    NodeSizes,
-    asserted_sizes,
-    axes_of_variables,
-    bind_local,
-    pass_context,
-    pass_scope,
+from anyshape.graph.ir import op_local
+from anyshape.graph.ir.graph import (
+    DimSource,
+    Graph,
+    Node,
+    Value,
+    dependents,
+    params_tuple,
+    raises,
+    walk,
+    with_subgraphs,
 )
 from anyshape.graph.prover.constraints import substitute_claim
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown
@@ -35,17 +38,12 @@ def merge_loops(graph: Graph) -> Graph:
     """Return the graph, and its subgraphs, with one loop in place of two where the second reads stacks of the first."""
     while len([n for n in graph.nodes if n.op is scan_op]) > 1 and (pair := _pair(graph)) is not None:
         graph = pair.merged()
-    new = {id(g): merge_loops(g) for inner in graph.subgraphs.values() for g in inner}
-    if all(id(g) == id(new[id(g)]) for inner in graph.subgraphs.values() for g in inner):
-        return graph
-    nodes = [replace_subgraphs(n, new) if n in graph.subgraphs else n for n in graph.nodes]
-    return replace(graph, nodes=tuple(nodes))
+    return with_subgraphs(graph, merge_loops)
 
 
 def _pair(graph: Graph) -> "_Pair | None":
     """Return two loops that can be one, None if there are none."""
-    maker = {v: node for node in graph.nodes for v in node.outputs}
-    pairs = (pair for node in graph.nodes if node.op is scan_op for pair in _pairs_of(graph, node, maker))
+    pairs = (pair for node in graph.nodes if node.op is scan_op for pair in _pairs_of(graph, node, graph.maker))
     return next((pair for pair in pairs if pair.is_possible()), None)
 
 
@@ -91,11 +89,7 @@ class _Pair:
     def __init__(self, graph: Graph, first: Node, second: Node, read: dict[int, Value]) -> None:
         self.graph, self.first, self.second = graph, _Loop(first), _Loop(second)
         self.read = {i: first.outputs.index(v) for i, v in read.items()}
-        dependent = {*first.outputs}
-        for node in graph.nodes:
-            if node is not second and not dependent.isdisjoint(node.operands):
-                dependent.update(node.outputs)
-        self.dependent = dependent
+        self.dependent = dependents([n for n in graph.nodes if n is not second], first.outputs)
 
     def is_possible(self) -> bool:
         """Return whether the second loop reads the first in the trips that give what it reads, and only there."""
@@ -124,8 +118,7 @@ class _Pair:
     def _has_lengths_of(self, i: int, k: int) -> bool:
         """Return whether the pieces of operand i have the lengths of result k of the first loop."""
         a, b = self.first, self.second
-        maker = {v: node for node in self.graph.nodes for v in node.outputs}
-        length = _origin(b.length_of(i), maker)
+        length = _origin(b.length_of(i), self.graph.maker)
         if length not in a.node.outputs:
             return False
         counted = a.body.outputs[a.node.outputs.index(length)]
@@ -133,8 +126,8 @@ class _Pair:
         rows = a.body.outputs[k].meta.extents[0]
         if node is None or node.op is not size_value_op or not isinstance(rows, Exact):
             return False
-        scope = pass_scope(a.body)
-        size = dict(NodeSizes(a.body, pass_context(scope, "merge")).params(node))["size"]
+        scope = op_local.pass_scope(a.body)
+        size = dict(op_local.NodeSizes(a.body, op_local.pass_context(scope, "merge")).params(node))["size"]
         return scope.same(size, rows.size)
 
     # -- the loop in place of both
@@ -146,7 +139,7 @@ class _Pair:
         late = [n for n in nodes[:at] if n is not a and not self.dependent.isdisjoint(n.operands)]
         early = [n for n in nodes[:at] if n is not a and n not in late]
         rest = [*late, *nodes[at + 1 :]]
-        read = {*self.graph.outputs, *asserted_sizes(self.graph)}
+        read = {*self.graph.outputs, *op_local.asserted_sizes(self.graph)}
         for node in reversed(rest):
             if raises(node) or not read.isdisjoint(node.outputs):
                 read.update(node.operands)
@@ -223,7 +216,7 @@ class _Pair:
             inputs=own,
             nodes=tuple(nodes),
             outputs=tuple(self._outputs(a.outputs, [env[v] for v in b.outputs], live)),
-            dims=tuple([DimSource(v, size) for v, size in axes_of_variables(own).items()]),
+            dims=tuple([DimSource(v, size) for v, size in op_local.axes_of_variables(own).items()]),
             conditions=(*a.conditions, *conditions),
         )
 
@@ -242,7 +235,7 @@ class _Pair:
     def _ends(self, loop: _Loop, operands: Sequence[Value]) -> Any:
         """Return the sizes of the last carries of a loop over the operands of both."""
         at = lambda axis: expr.input_axis(operands.index(loop.node.operands[axis.operand]), axis.axis)
-        return bind_local(loop.params["ends"], at)
+        return op_local.bind_local(loop.params["ends"], at)
 
 
 def _size_for(atom: Any, sizes: dict[DimVar, Size]) -> Size | None:

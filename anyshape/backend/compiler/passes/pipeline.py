@@ -43,7 +43,7 @@ from anyshape.backend.compiler.passes.share_exponentials import (
 )
 from anyshape.backend.compiler.plan import Group, Slot, Step
 from anyshape.backend.runtime.config import config
-from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple, raises, replace_subgraphs
+from anyshape.graph.ir.graph import Graph, Node, Op, Value, dependents, params_tuple, raises, with_subgraphs
 from anyshape.graph.ir.op_local import pass_context, pass_scope, remove_dead_code
 from anyshape.graph.ir.validate import check_sizes_defined
 from anyshape.graph.prover.scope import Scope
@@ -96,7 +96,7 @@ def optimize(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
         "simplify": partial(simplify, reliance_log=reliance_log),
     }
     _dump(graph.name, "given", graph)
-    graph = _with_optimized_subgraphs(graph)
+    graph = with_subgraphs(graph, optimize)
     for name in ("remove_dead_code", "prune_branches", "simplify", "remove_dead_code"):
         before, graph = graph, passes[name](graph)
         _dump(graph.name, name, graph, before)
@@ -105,15 +105,6 @@ def optimize(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
         if _LOG.isEnabledFor(logging.DEBUG):
             _LOG.debug("%s: %s: %s", graph.name, name, _difference(before, graph))
     return graph
-
-
-def _with_optimized_subgraphs(graph: Graph) -> Graph:
-    """Return the graph with each of its subgraphs optimized."""
-    if not graph.subgraphs:
-        return graph
-    optimized = {id(g): optimize(g) for inner in graph.subgraphs.values() for g in inner}
-    nodes = [replace_subgraphs(n, optimized) if n in graph.subgraphs else n for n in graph.nodes]
-    return replace(graph, nodes=tuple(nodes))
 
 
 def prepare_to_run(graph: Graph) -> Graph:
@@ -144,10 +135,7 @@ def _without_custom_rules(graph: Graph) -> Graph:
     """
     if (tangent := next((n for n in graph.nodes if n.op is cb.custom_vjp_tangent_op), None)) is not None:
         raise dict(tangent.params)["rule"].refusal(tangent.where)
-    plain = {id(g): _without_custom_rules(g) for inner in graph.subgraphs.values() for g in inner}
-    if any(plain[id(g)] is not g for inner in graph.subgraphs.values() for g in inner):
-        renewed = [replace_subgraphs(n, plain) if n in graph.subgraphs else n for n in graph.nodes]
-        graph = replace(graph, nodes=tuple(renewed))
+    graph = with_subgraphs(graph, _without_custom_rules)
     return _without(graph, (cb.custom_argument_op, cb.custom_jvp_op, cb.custom_vjp_op, cb.custom_linear_solve_op))
 
 
@@ -280,7 +268,7 @@ class _Masks:
 
     def __init__(self, graph: Graph, masks: set[Value]) -> None:
         self.masks, self.ctx = masks, pass_context(pass_scope(graph), "loop_masks")
-        self.maker = {v: node for node in graph.nodes for v in node.outputs}
+        self.maker = graph.maker
         self.read = {*graph.outputs, *[v for node in graph.nodes for v in node.operands]}
         self.followed = {node.outputs[0]: mask for node in graph.nodes if (mask := self._mask_behind(node)) is not None}
 
@@ -362,11 +350,7 @@ def _with_true(body: Graph, positions: Sequence[int]) -> Graph:
 
 def _reads(graph: Graph, value: Value, outputs: Sequence[Value]) -> bool:
     """Return whether one of these outputs depends on a value."""
-    dependent = {value}
-    for node in graph.nodes:
-        if not dependent.isdisjoint(node.operands):
-            dependent.update(node.outputs)
-    return not dependent.isdisjoint(outputs)
+    return not dependents(graph.nodes, (value,)).isdisjoint(outputs)
 
 
 _THERE, _READ = "there", "read"  # source and sink of the flow network

@@ -58,7 +58,6 @@ from anyshape.support.lazy_dataclass import replace
 
 _EXPANDED = (rd.reduce_logsumexp_op, rd.safe_softmax_op)
 _Key = tuple[Value, tuple[int, ...]]  # an operand, and the axes of sums
-_Makers = Mapping[Value, Node]
 
 
 def share_exponentials(graph: Graph) -> Graph:
@@ -73,10 +72,9 @@ def share_exponentials(graph: Graph) -> Graph:
 
 def _expansions(graph: Graph, nodes: list[Node]) -> dict[_Key, _Exponentials]:
     """Return the exponentials that several nodes read, or whose operand has its maximum subtracted already."""
-    makers = {v: n for n in graph.nodes for v in n.outputs}
     ctx = pass_context(pass_scope(graph), "share_exponentials")
     ops = Counter([key for key, _ in {(_key(n), n.op) for n in nodes}])
-    shifted = {key for key in ops if _maximum_is_subtracted(ctx, *key, makers)}
+    shifted = {key for key in ops if _maximum_is_subtracted(ctx, graph, *key)}
     return {key: _Exponentials(ctx, *key, key in shifted) for key in ops if ops[key] > 1 or key in shifted}
 
 
@@ -160,47 +158,37 @@ class _Exponentials:
         return self._like(full_op, (), like, value=value, dtype=like.meta.dtype)
 
 
-def _maximum_is_subtracted(
-    ctx: ShapeGuardContext, x: Value, axes: tuple[int, ...], makers: Mapping[Value, Node]
-) -> bool:
+def _maximum_is_subtracted(ctx: ShapeGuardContext, graph: Graph, x: Value, axes: tuple[int, ...]) -> bool:
     """Return whether x is an array less its maximum along the axes, with 0 for a maximum that is not finite.
 
     Its own maximum is 0 then, or not finite.
     """
-    difference = _made_by(ew.sub_op, x, makers)
-    top = None if difference is None else _unrepeated(ctx, difference.inputs[1], axes, makers)
-    choice = _made_by(ew.select_op, top, makers)
+    difference = graph.made_by(x, ew.sub_op)
+    top = None if difference is None else _unrepeated(ctx, graph, difference.inputs[1], axes)
+    choice = graph.made_by(top, ew.select_op)
     if difference is None or choice is None:
         return False
     is_finite, largest, other = choice.inputs
-    test, fill = _made_by(ew.isfinite_op, is_finite, makers), _made_by(full_op, other, makers)
-    maximum = _made_by(rd.reduce_max_op, largest, makers)
+    test, fill = graph.made_by(is_finite, ew.isfinite_op), graph.made_by(other, full_op)
+    maximum = graph.made_by(largest, rd.reduce_max_op)
     if test is None or fill is None or maximum is None:
         return False
     computed = test.inputs, dict(fill.params)["value"], maximum.inputs, dict(maximum.params)["axes"]
     return computed == ((largest,), 0, difference.inputs[:1], axes)
 
 
-def _unrepeated(
-    ctx: ShapeGuardContext, value: Value, axes: tuple[int, ...], makers: Mapping[Value, Node]
-) -> Value | None:
+def _unrepeated(ctx: ShapeGuardContext, graph: Graph, value: Value, axes: tuple[int, ...]) -> Value | None:
     """Return the reduced array that is repeated along the axes; None where the value is something else."""
-    repeated, rank = _made_by(mv.broadcast_in_dim_op, value, makers), ctx.rank(value)
+    repeated, rank = graph.made_by(value, mv.broadcast_in_dim_op), ctx.rank(value)
     if repeated is None:
         return None
     (reduced,), target = repeated.inputs, dict(repeated.params)["axes"]
     if target == free_axes(rank, axes):
         return reduced
-    reshaped = _made_by(mv.reshape_op, reduced, makers)
+    reshaped = graph.made_by(reduced, mv.reshape_op)
     if reshaped is None or target != tuple(range(rank)) or any(ctx.extent(reduced, a) != Exact(1) for a in axes):
         return None
     return reshaped.inputs[0]
-
-
-def _made_by(op: Op, value: Value | None, makers: _Makers) -> Node | None:
-    """Return the node that makes the value, if it applies this op."""
-    node = None if value is None else makers.get(value)
-    return node if node is not None and node.op is op else None
 
 
 def prune_branches(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
