@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from anyshape.backend.xp.libraries import alike, kernel, numpy_dtype
+from anyshape.backend.xp.libraries import INT, alike, kernel, numpy_dtype
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import elementwise as ew
 
@@ -16,7 +16,7 @@ alike(
         ew.tanh_op: "tanh", ew.arcsinh_op: "asinh", ew.arccosh_op: "acosh", ew.arctanh_op: "atanh",
         ew.floor_op: "floor", ew.ceil_op: "ceil", ew.trunc_op: "trunc", ew.rint_op: "round", ew.sign_op: "sign",
         ew.hypot_op: "hypot", ew.copysign_op: "copysign", ew.signbit_op: "signbit", ew.nextafter_op: "nextafter",
-        ew.eq_op: "equal", ew.ne_op: "not_equal", ew.isnan_op: "isnan", ew.isfinite_op: "isfinite",
+        ew.isnan_op: "isnan", ew.isfinite_op: "isfinite",
         ew.isinf_op: "isinf", ew.bitwise_and_op: "bitwise_and", ew.bitwise_or_op: "bitwise_or",
         ew.bitwise_xor_op: "bitwise_xor", ew.invert_op: "bitwise_invert", ew.select_op: "where", ew.real_op: "real",
         ew.imag_op: "imag", ew.conj_op: "conj", ew.pow_op: "pow",
@@ -32,26 +32,42 @@ for _op in (ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_n
     kernel(_op, lambda xp, *xs, _name=_op.name: getattr(xp, _name)(*[_truth(xp, x) for x in xs]))
 
 
-def _ordered(name, real):
+def _of_two_kinds(xp, name, x, y):
+    """Compare integers with and without signs: those beyond int64 are larger than all others."""
+    is_second = xp.kind(y) == "u"
+    x, y = (xp.convert(v, INT) for v in (x, y))
+    result, beyond = getattr(xp, name)(x, y), (y if is_second else x) < 0
+    if name == "not_equal" or name.startswith("less" if is_second else "greater"):
+        return result | beyond
+    return result & ~beyond
+
+
+def _comparison(name, real=""):
     """Return the kernel of a comparison: complex numbers are ordered by their real parts first."""
 
     def run(xp, x, y):
+        if {xp.kind(x), xp.kind(y)} == {"i", "u"}:
+            return _of_two_kinds(xp, name, x, y)
+        if not real:
+            return getattr(xp, name)(x, y)
         if xp.kind(x) != "c":
             return getattr(xp, name)(*[xp.convert(v, np.dtype(np.int8)) if xp.kind(v) == "b" else v for v in (x, y)])
         a, b, c, d = xp.real(x), xp.real(y), xp.imag(x), xp.imag(y)
         return getattr(xp, real)(a, b) | ((a == b) & getattr(xp, name)(c, d))
 
     def specialise(xp, params, metas):
-        return None if metas[0].dtype.kind in "bc" else getattr(xp, name)
+        kinds = {meta.dtype.kind for meta in metas}
+        return None if kinds == {"i", "u"} or (real and kinds & {*"bc"}) else getattr(xp, name)
 
     return run, specialise
 
 
-for _op, _name, _real in (
-    (ew.lt_op, "less", "less"), (ew.le_op, "less_equal", "less"),
-    (ew.gt_op, "greater", "greater"), (ew.ge_op, "greater_equal", "greater"),
+for _op, _names in (
+    (ew.eq_op, ("equal",)), (ew.ne_op, ("not_equal",)),
+    (ew.lt_op, ("less", "less")), (ew.le_op, ("less_equal", "less")),
+    (ew.gt_op, ("greater", "greater")), (ew.ge_op, ("greater_equal", "greater")),
 ):  # fmt: skip
-    _run, _case = _ordered(_name, _real)
+    _run, _case = _comparison(*_names)
     kernel(_op, _run, specialise=_case)
 
 
@@ -70,8 +86,8 @@ def _extreme(name, is_first, of_bools):
     return run, specialise
 
 
-_is_larger, _ = _ordered("greater_equal", "greater")
-_is_smaller, _ = _ordered("less_equal", "less")
+_is_larger, _ = _comparison("greater_equal", "greater")
+_is_smaller, _ = _comparison("less_equal", "less")
 for _op, _name, _first, _bools in (
     (ew.max_op, "maximum", _is_larger, "logical_or"),
     (ew.min_op, "minimum", _is_smaller, "logical_and"),

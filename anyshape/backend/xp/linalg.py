@@ -17,7 +17,7 @@ def _form(xp, a, form):
     return a if form == "N" else xp.matrix_transpose(a) if form == "T" else _t(xp, a)
 
 
-def _mirror(xp, a, *, lower, conjugate):
+def mirror(xp, a, *, lower, conjugate):
     """Return matrices whose one triangle is that of the other one."""
     diagonal = xp.linalg.diagonal(a)[..., None] * xp.eye(a.shape[-1], dtype=a.dtype, device=xp.device)
     one = xp.tril(a, k=-1) if lower else xp.triu(a, k=1)
@@ -80,7 +80,7 @@ def _adjugate(xp, a):
     return phase[..., None, None] * (rows @ _t(xp, u))
 
 
-kernel(la.mirror_op, _mirror)
+kernel(la.mirror_op, mirror)
 kernel(la.cholesky_op, lambda xp, a: xp.linalg.cholesky(a))
 kernel(la.cholesky_tangent_op, _cholesky_tangent)
 kernel(la.cholesky_cotangent_op, _cholesky_cotangent)

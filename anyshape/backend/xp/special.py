@@ -2,6 +2,7 @@
 
 import math
 
+from anyshape.backend.numpy.special import SERIES_UP_TO, TERMS
 from anyshape.backend.xp.elementwise import logistic_slope, saturated
 from anyshape.backend.xp.libraries import alike, kernel
 from anyshape.ops import special as sp
@@ -36,15 +37,38 @@ def _entr(xp, x):
     return xp.where(positive | (x != x), -x * logs, xp.where(x == 0, xp.zeros_like(x), xp.full_like(x, -math.inf)))
 
 
-def _rel_entr(xp, x, y, rest=lambda x, y: 0):
+def _rel_entr(xp, x, y):
     usual = (x > 0) & (y > 0)
     x_, y_ = (xp.where(usual, v, xp.ones_like(v)) for v in (x, y))
     ratio = x_ / y_
     is_plain = (ratio > 0) & xp.isfinite(ratio)
     logs = xp.where(is_plain, xp.log(xp.where(is_plain, ratio, xp.ones_like(x))), xp.log(x_) - xp.log(y_))
-    ends = xp.where((x == 0) & (y >= 0), xp.zeros_like(x) + rest(x, y), xp.full_like(x, math.inf))
-    value = xp.where(usual, x_ * logs + rest(x, y), ends)
+    ends = xp.where((x == 0) & (y >= 0), xp.zeros_like(x), xp.full_like(x, math.inf))
+    value = xp.where(usual, x_ * logs, ends)
     return xp.where((x != x) | (y != y), xp.full_like(value, math.nan), value)
+
+
+def _kl_div(xp, x, y):
+    usual = (x > 0) & (y > 0)
+    x_, y_ = (xp.where(usual, v, xp.ones_like(v)) for v in (x, y))
+    ends = xp.where((x == 0) & (y >= 0), y, xp.full_like(y, math.inf))
+    value = xp.where(usual, x_ * xp.log(x_ / y_) - x_ + y_, ends)
+    return xp.where((x != x) | (y != y), xp.full_like(value, math.nan), value)
+
+
+def _sinc(xp, x, *, order):
+    """Return a derivative of sinc: near 0 by its series, and else by z f_k + k f_(k-1) = sin(z + k pi / 2)."""
+    z = math.pi * x
+    small = xp.abs(z) <= SERIES_UP_TO
+    near, far = xp.where(small, z, xp.zeros_like(z)), xp.where(small, xp.ones_like(z), z)
+    series, first = xp.zeros_like(z), order % 2
+    for power in reversed(range(first, TERMS, 2)):
+        half = (power + order) // 2
+        series = series * near * near + (-1) ** half / (math.factorial(power) * (2 * half + 1))
+    value = xp.sin(far) / far
+    for k in range(1, order + 1):
+        value = (xp.sin(far + k * (math.pi / 2)) - k * value) / far
+    return xp.where(small, series * near if first else series, value) * math.pi**order
 
 
 def _sign_of_gamma(xp, x):
@@ -85,7 +109,8 @@ kernel(sp.xlogy_op, _xlogy, alike="special_xlogy")
 kernel(sp.xlog1py_op, lambda xp, x, y: _zero_times(xp, x, y, xp.log1p(y)), alike="special_xlog1py")
 kernel(sp.entr_op, _entr)
 kernel(sp.rel_entr_op, _rel_entr)
-kernel(sp.kl_div_op, None, alike="special_kl_div")
+kernel(sp.kl_div_op, _kl_div)
+kernel(sp.sinc_op, _sinc)
 kernel(sp.gammasgn_op, _sign_of_gamma)
 kernel(sp.gammaln_op, _gammaln)
 kernel(sp.gamma_op, _gamma, alike="special_gamma")
