@@ -18,8 +18,7 @@ import sys
 import textwrap
 import types
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +28,9 @@ from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.sizes.symdim import min_dim
 from anyshape.ops.control import check
 from anyshape.support.packages import load
+
+if TYPE_CHECKING:
+    from pathlib import Path  # which takes 5 ms to load
 
 Function = Callable[..., Any]
 

@@ -233,7 +233,12 @@ LOADED = {
     "import anyshape; anyshape.optimize.adam": (OPTREE, TRACES),
     "import anyshape; anyshape.optimize": ("", SMALL),
     **{f"import anyshape; anyshape.scipy.{name}.__all__": ("", SMALL) for name in SCIPY.split()},
+    "import anyshape.scipy.special": ("", SMALL),
     "import numpy as np, anyshape; anyshape.grad(lambda x: np.mean(np.tanh(x @ x) ** 2))(np.ones(3))": (OPTREE, TRACES),
+    "import numpy as np, anyshape; anyshape.grad(lambda x: np.sum(np.sin(x) ** 2))(np.ones(3))": (
+        OPTREE,
+        f"{TRACES} cmath",
+    ),
 }
 
 

@@ -4,9 +4,9 @@
 compositions of them. What has no counterpart is SciPy's own, and refuses traced arrays by name.
 """
 
+import functools
 from typing import Any
 
-from anyshape.numpy import special as core
 from anyshape.scipy.operands.served import Module
 from anyshape.support.packages import load, scipy_special
 
@@ -23,15 +23,22 @@ _SERVED = Module(
     },
     lent="assoc_laguerre h1vp h2vp ivp jvp kvp yvp",
 )
-SHARED: dict[str, Any] = {ufunc.__name__: function for ufunc, function in core.UFUNCS.items()}  # by NumPy's names
 __dir__ = _SERVED.public_names
+
+
+@functools.cache
+def _shared() -> dict[str, Any]:
+    """Return the functions that serve SciPy's ufuncs, by NumPy's names."""
+    ufuncs: dict[Any, Any] = load("anyshape.numpy.special").UFUNCS
+    return {ufunc.__name__: function for ufunc, function in ufuncs.items()}
 
 
 def __getattr__(name: str) -> Any:
     """Return a function of `anyshape.numpy.special`, a further one, or what a name of SciPy stands for."""
+    if name in _SERVED.own or name[:2] == "__":
+        return _SERVED.named(name)
+    core = load("anyshape.numpy.special")
     if name in core.__all__:
         return getattr(core, name)
-    if name in _SERVED.own:
-        return _SERVED.named(name)
-    shared = SHARED.get(name) or load("anyshape.numpy.special_ufuncs").FUNCTIONS.get(name)
+    shared = _shared().get(name) or load("anyshape.numpy.special_ufuncs").FUNCTIONS.get(name)
     return _SERVED.named(name) if shared is None else shared
