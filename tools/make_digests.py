@@ -14,13 +14,13 @@ from typing import Any
 import scipy.stats
 
 from anyshape.numpy.foreign_source import Source, digest
-from anyshape.scipy import linalg, ndimage, optimize, signal, special, stats
+from anyshape.scipy import integrate, linalg, ndimage, optimize, signal, special, stats
 from anyshape.scipy.operands import source
 from anyshape.scipy.stats import lent
 from anyshape.scipy.stats.distribution import Family
 from anyshape.scipy.stats.source import SCIPY, methods_of
 
-MODULES = (linalg, ndimage, optimize, signal, special)  # with rows of names that are lent
+MODULES = (integrate, linalg, ndimage, optimize, signal, special)  # with rows of names that are lent
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

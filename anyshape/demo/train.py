@@ -209,31 +209,6 @@ class History:
     held_out: tuple[float, float] = (math.nan, math.nan)
 
 
-def _leaves(tree: Params) -> list[np.ndarray]:
-    return optree.tree_leaves(tree)  # type: ignore[arg-type]
-
-
-class Adam:
-    """Adam over the leaves of a tree, which it updates in place."""
-
-    def __init__(self, params: Params, *, decay: float = 0.9, square_decay: float = 0.99):
-        self.leaves: list[np.ndarray] = _leaves(params)
-        self.means: list[np.ndarray] = [np.zeros_like(leaf) for leaf in self.leaves]
-        self.squares: list[np.ndarray] = [np.zeros_like(leaf) for leaf in self.leaves]
-        self.decay, self.square_decay = decay, square_decay
-        self.count: int = 0
-
-    def update(self, grads: Params, rate: float) -> None:
-        """Move every leaf against its gradient."""
-        self.count += 1
-        scale = rate / (1 - self.decay**self.count)
-        unbias = 1 / (1 - self.square_decay**self.count)
-        for leaf, grad, mean, square in zip(self.leaves, _leaves(grads), self.means, self.squares, strict=True):
-            mean += (1 - self.decay) * (grad - mean)
-            square += (1 - self.square_decay) * (grad * grad - square)
-            leaf -= scale * mean / (np.sqrt(unbias * square) + 1e-8)
-
-
 def train(step: Step, *, steps: int, seconds: float, seed: int, progress: bool) -> History:
     """Train a fresh model by `step` for at most so many steps and seconds, and return the measurements."""
     rng = np.random.default_rng(seed)
@@ -241,7 +216,9 @@ def train(step: Step, *, steps: int, seconds: float, seed: int, progress: bool) 
     rng.shuffle(texts)
     held_out, texts = texts[:HELD_OUT], texts[HELD_OUT:]
     params = init(rng, VOCABULARY)
-    adam, history = Adam(params), History()
+    history, done = History(), 0.0
+    adam = anyshape.optimize.adam(lambda index: rate_at(index, done), b2=0.99)
+    state = adam.init(params)
     before = mean_loss(params, held_out)
     text = "step {step}, loss {loss:.3f}"
     with progress_bar("training", 1.0, text, disable=not progress) as show:
@@ -250,7 +227,8 @@ def train(step: Step, *, steps: int, seconds: float, seed: int, progress: bool) 
             if (done := max(index / steps, (time.perf_counter() - start) / seconds)) >= 1:
                 break
             value, grads = _run_step(step, params, tokens, index, history)
-            adam.update(grads, rate_at(index, done))
+            updates, state = adam.update(grads, state)
+            params = anyshape.optimize.apply_updates(params, updates)
             history.losses.append(float(value))
             history.lengths.append(len(tokens))
             show(done, loss=np.mean(history.losses[-100:]), step=index + 1)

@@ -12,7 +12,8 @@ _SERVED = Module(
     "scipy.integrate",
     own={"initial_value": "odeint solve_ivp"},
     outside={"quadrature": "dblquad fixed_quad nquad quad quad_vec tplquad"},
-    through={"sampled": "cumulative_simpson cumulative_trapezoid romb simpson trapezoid"},
+    through={"sampled": "cumulative_simpson simpson"},
+    lent="cumulative_trapezoid romb trapezoid",
 )
 __all__ = [*_SERVED.own]
 __getattr__, __dir__ = _SERVED.named, _SERVED.public_names

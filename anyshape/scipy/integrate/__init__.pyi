@@ -18,6 +18,7 @@ from scipy.integrate import OdeSolver as OdeSolver
 from scipy.integrate import Radau as Radau
 from scipy.integrate import complex_ode as complex_ode
 from scipy.integrate import cubature as cubature
+from scipy.integrate import cumulative_trapezoid as cumulative_trapezoid
 from scipy.integrate import dop as dop
 from scipy.integrate import lebedev_rule as lebedev_rule
 from scipy.integrate import lsoda as lsoda
@@ -27,8 +28,10 @@ from scipy.integrate import ode as ode
 from scipy.integrate import odepack as odepack
 from scipy.integrate import qmc_quad as qmc_quad
 from scipy.integrate import quadpack as quadpack
+from scipy.integrate import romb as romb
 from scipy.integrate import solve_bvp as solve_bvp
 from scipy.integrate import tanhsinh as tanhsinh
+from scipy.integrate import trapezoid as trapezoid
 from scipy.integrate import vode as vode
 
 from anyshape.scipy.integrate.initial_value import odeint as odeint
@@ -38,10 +41,7 @@ from anyshape.scipy.integrate.quadrature import fixed_quad as fixed_quad
 from anyshape.scipy.integrate.quadrature import nquad as nquad
 from anyshape.scipy.integrate.quadrature import quad as quad
 from anyshape.scipy.integrate.sampled import cumulative_simpson as cumulative_simpson
-from anyshape.scipy.integrate.sampled import cumulative_trapezoid as cumulative_trapezoid
-from anyshape.scipy.integrate.sampled import romb as romb
 from anyshape.scipy.integrate.sampled import simpson as simpson
-from anyshape.scipy.integrate.sampled import trapezoid as trapezoid
 
 def quad_vec(
     f: Any,

@@ -1,42 +1,24 @@
-"""Define the rules of `scipy.integrate` for samples: trapezoids, parabolas, and Romberg's extrapolation."""
+"""Define the rules of `scipy.integrate` for samples: parabolas through three samples."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.operands.promotion import axis_of, is_traced, result_type, sizes
+from anyshape.numpy.operands.promotion import axis_of, sizes
 from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.conversion import floats
 from anyshape.transforms.control import check
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """Return the integral of samples y along an axis by the trapezoidal rule.
-
-    The samples are at the points x, or `dx` apart. x is a vector or broadcasts against y.
-    """
-    total, dtype = xp.trapezoid(y, x, dx, axis), result_type(y)
-    return total.astype(dtype) if dtype.kind == total.dtype.kind else total  # samples decide, not points
-
-
-def _floats(x):
-    """Return an array of floats: integers and bools count as float64."""
-    x = xp.asarray(x)
-    return x if x.dtype.kind in "fc" else x.astype(result_type(x, 1.0))
-
-
-def _samples(
-    name: str, y, x, axis: int, of_samples: Callable[..., Any] = _floats, of_points=xp.asarray
-) -> tuple[Any, Any, int]:
+def _samples(name: str, y, x, axis: int, of_points=xp.asarray) -> tuple[Any, Any, int]:
     """Return samples along the last axis, the distances of their points if there are points, and the axis.
 
-    Functions of samples and of points say in what they are added and subtracted: small integers wrap where SciPy's do.
+    A function of points says in what they are subtracted: small integers wrap where SciPy's do.
     """
-    y = of_samples(y)
+    y = floats(y)
     along = axis_of(axis, y.ndim, name)
     ctx = context_of(name, y)
     y = xp.moveaxis(y, along, -1)
@@ -58,31 +40,12 @@ def _divided(numerator, denominator):
     return xp.where(is_zero, 0.0, numerator / xp.where(is_zero, 1.0, denominator))
 
 
-def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
-    """Return the integrals of samples y up to each point but the first, by the trapezoidal rule.
-
-    The samples are at the points x, or `dx` apart. x is a vector or has the shape of y. `initial=0` puts a zero first.
-    """
-    if initial is not None and (is_traced(initial) or initial != 0):
-        raise ArgumentError("cumulative_trapezoid", f"initial={initial!r:.30}", "is not None or 0", "pass 0")
-    y, steps, along = _samples("cumulative_trapezoid", y, x, axis, xp.asarray)
-    context_of("cumulative_trapezoid", y).require(at_least(sizes(y)[-1], 1), "a sample is needed along the axis")
-    return _accumulated(_trapezoids(y, steps, dx), initial, along)
-
-
-def _trapezoids(y, steps, dx):
-    return (dx if steps is None else steps) * (y[..., 1:] + y[..., :-1]) / 2.0
-
-
-def _accumulated(areas, initial, along: int, *, promotes: bool = False):
-    """Return running sums of areas along the last axis, moved to its place, with a first value if there is one.
-
-    The result may have the dtype to which both promote.
-    """
+def _accumulated(areas, initial, along: int):
+    """Return running sums of areas along the last axis, moved to its place, with a first value if there is one."""
     total = xp.cumsum(areas, axis=-1)
     if initial is not None:
         first = xp.asarray(initial)
-        dtype = xp.result_type(total, first) if promotes else total.dtype
+        dtype = xp.result_type(total, first)
         total, first = total.astype(dtype), xp.broadcast_to(first.astype(dtype), (*total.shape[:-1], 1))
         total = xp.concatenate([first, total + first], axis=-1)
     return xp.moveaxis(total, -1, along)
@@ -135,13 +98,14 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
     The samples are at the points x, or `dx` apart. x is a vector or has the shape of y, and increases. `initial` is the
     integral up to the first point, and is put first. Two samples make a trapezoid, which keeps float32.
     """
-    y, steps, along = _samples("cumulative_simpson", y, x, axis, of_points=_floats)
+    y, steps, along = _samples("cumulative_simpson", y, x, axis, of_points=floats)
     count = y.shape[-1]
     y[..., -1]  # requires a sample
     if steps is not None:
         check(steps > 0, "cumulative_simpson: x must increase")
     if y.dtype.char in "efF" and count < 3:
-        return _accumulated(_trapezoids(y, steps, dx), _first(y, initial, along), along, promotes=True)
+        areas = (dx if steps is None else steps) * (y[..., 1:] + y[..., :-1]) / 2.0
+        return _accumulated(areas, _first(y, initial, along), along)
     steps = xp.broadcast_to(xp.asarray(dx, np.float64), (count - 1,)) if steps is None else steps
     position = xp.arange(count - 1)
     back = (position % 2 == 1) | (position == count - 2)  # intervals that end a parabola; others begin one
@@ -154,38 +118,10 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
     product = near * ratio
     parabola = d1 / 6 * ((3 - near) * f1 + (3 + product + near) * f2 - product * f3)
     areas = xp.where(count > 2, parabola, steps * (y[..., 1:] + y[..., :-1]) / 2)
-    return _accumulated(areas, _first(y, initial, along), along, promotes=True)
+    return _accumulated(areas, _first(y, initial, along), along)
 
 
 def _first(y, initial, along: int):
     """Return the first integrals along the last axis, if there are some."""
     first = None if initial is None else xp.asarray(initial)
     return xp.moveaxis(first, along, -1) if first is not None and first.ndim == y.ndim else first
-
-
-def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: Any = False) -> Any:
-    """Return the integral of samples y that are `dx` apart by Romberg's method.
-
-    The number of samples is 1 plus a power of 2. It decides how often the method extrapolates, so each number makes a
-    program of its own.
-    """
-    if show:
-        raise ArgumentError("romb", "show", "prints values, which a trace does not have", "leave it out")
-    y, _, _ = _samples("romb", y, None, axis, xp.asarray)
-    intervals = y.shape[-1] - 1
-    levels = 0
-    while intervals > 2**levels:
-        levels += 1
-    if intervals != 2**levels:
-        raise ArgumentError("romb", "y", "must have one plus a power of two samples", "use simpson for other numbers")
-    step = 2**levels
-    h = step * xp.asarray(dx)
-    row = [(y[..., 0] + y[..., -1]) / 2.0 * h]
-    for _ in range(levels):
-        first = 0.5 * (row[0] + h * xp.sum(y[..., step // 2 : -1 : step], axis=-1))
-        step, h = step // 2, h / 2.0
-        refined = [first]
-        for j, coarse in enumerate(row):
-            refined.append(refined[-1] + (refined[-1] - coarse) / (4 ** (j + 1) - 1))
-        row = refined
-    return row[-1]

@@ -22,7 +22,7 @@ from anyshape.ops import distances as ds
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.interpolate.bspline import make_interp_spline
 from anyshape.scipy.interpolate.piecewise import shaped
-from anyshape.scipy.operands.conversion import real_floats
+from anyshape.scipy.operands.conversion import floats, real_floats
 from anyshape.scipy.operands.result import FixedAttributes
 from anyshape.support.packages import scipy_interpolate, scipy_spatial
 from anyshape.support.true_types import has_type
@@ -157,8 +157,7 @@ class RegularGridInterpolator(FixedAttributes):
             return
         self._of_scipy = None
         choice_of("RegularGridInterpolator", "method", method, ("linear", "nearest"))
-        values = xp.asarray(values)
-        self.values = values if values.dtype.kind in "fc" else values.astype(np.float64)
+        self.values = floats(values)
         self.grid = tuple([real_floats(p) for p in points])
         if len(self.grid) > self.values.ndim:
             problem = f"are {len(self.grid)} vectors, and values have {self.values.ndim} axes"

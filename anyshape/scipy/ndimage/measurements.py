@@ -19,6 +19,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage import extension as ext
 from anyshape.scipy.ndimage.interpolation import map_coordinates
+from anyshape.scipy.operands.conversion import floats
 from anyshape.scipy.operands.served import signed_as_in
 from anyshape.support.packages import scipy_ndimage
 from anyshape.tracing.callback import pure_callback
@@ -44,10 +45,6 @@ def parts_of(input: Any, labels: Any, index: Any) -> tuple[Any, Any, Any]:
 
 def _totals(x, inside):
     return xp.sum(xp.where(inside, x, xp.zeros((), x.dtype)), axis=-1)
-
-
-def _floats(x):
-    return x if x.dtype.kind in "fc" else x.astype(np.float64)
 
 
 def sum_labels(input: Any, labels: Any = None, index: Any = None) -> Any:
@@ -121,7 +118,7 @@ def maximum(input: Any, labels: Any = None, index: Any = None) -> Any:
 
 def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the means of positions weighted by the elements of parts: a tuple, or a list for several labels."""
-    x = _floats(xp.asarray(input))
+    x = floats(input)
     grids = xp.meshgrid(*[xp.arange(n) for n in x.shape], indexing="ij")
     weight, inside, shape = parts_of(x, labels, index)
     total = _totals(weight, inside)
@@ -248,7 +245,7 @@ def median(input: Any, labels: Any = None, index: Any = None) -> Any:
     x, inside, shape = parts_of(input, labels, index)
     if shape:
         check(xp.any(inside, axis=-1), "median: no element has the label")
-    x = x if x.dtype.kind in "fc" else x.astype(np.float64)
+    x = floats(x)
     rows = xp.sort(xp.where(inside, x, xp.asarray(np.inf, x.dtype)), axis=-1)
     count = xp.sum(inside, axis=-1)
     rows = xp.concatenate([rows, xp.zeros((rows.shape[0], 1), rows.dtype)], axis=-1)

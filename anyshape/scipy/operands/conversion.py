@@ -15,7 +15,7 @@ from anyshape.errors import DTypeError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.operands.promotion import is_traced, sizes
+from anyshape.numpy.operands.promotion import is_traced, result_type, sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.transforms.control import check
 
@@ -26,6 +26,12 @@ def real_floats(x: Any) -> Any:
     if array.dtype.kind == "c":
         raise DTypeError("scipy", f"a traced operand is {array.dtype}", "pass its real part", user_line())
     return array.astype(np.float64)
+
+
+def floats(x: Any) -> Any:
+    """Return an operand as floats or complex numbers: integers and bools count as float64."""
+    x = xp.asarray(x)
+    return x if x.dtype.kind in "fc" else x.astype(result_type(x, 1.0))
 
 
 def is_empty(name: str, *operands: Any) -> bool:

@@ -24,7 +24,7 @@ from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.operands.conversion import is_empty, require_elements
+from anyshape.scipy.operands.conversion import floats, is_empty, require_elements
 from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.signal.filtering import lfilter
 from anyshape.support.packages import scipy_signal
@@ -291,8 +291,7 @@ def resample_poly(x, up, down, axis, window, padtype, cval) -> Any:
     promotion.choice_of(name, "padtype", padtype, ("constant", *_BACKGROUNDS))
     if cval is not None:
         raise ArgumentError(name, "cval", "is not available for traced arrays", "leave it out")
-    x = xp.asarray(x)
-    x = x if x.dtype.kind in "fc" else x.astype(np.float64)
+    x = floats(x)
     up, down = promotion.static_int(up, name, "up"), promotion.static_int(down, name, "down")
     common = math.gcd(up, down)
     up, down = up // common, down // common

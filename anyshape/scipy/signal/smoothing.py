@@ -13,6 +13,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import as_traced, axis_of, choice_of, is_traced, sizes, static_int
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage.filtering import correlated, of_rank
+from anyshape.scipy.operands.conversion import floats
 from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.signal.filtering import lfilter, sosfilt
 from anyshape.support.packages import scipy_signal
@@ -91,8 +92,7 @@ def _ends(length: int, order: int, deriv: int, delta: float) -> tuple[Any, Any]:
 
 def _mirrored_signals(name: str, signal, precision) -> tuple[Any, Any, float]:
     """Return a signal, its lines, and below which size the terms of an infinite sum are left off."""
-    x = xp.asarray(signal)
-    x = x if x.dtype.kind in "fc" else x.astype(np.float64)
+    x = floats(signal)
     if x.ndim not in (1, 2):
         raise ArgumentError(name, "the signal", f"has {x.ndim} axes", "pass one or two")
     usual = 1e-6 if x.dtype in (np.float32, np.complex64) else 1e-11

@@ -73,14 +73,13 @@ def _argus_cdf(z, chi):
 
 argus: Family = family(
     "argus",
-    "log_density",
+    "log_density mean",
     density=lambda z, chi: z * exponential(_argus_log_density(z * z, chi)),
     cdf=_argus_cdf,
     sf=_argus_sf,
     isf=lambda q, chi: xp.sqrt(
         xp.maximum(1 - 2 * sc.gammaincinv(1.5, q * _argus_share(0.0, chi)) / xp.square(chi), 0.0)
     ),
-    mean=lambda chi: sqrt(pi / 2) * chi * sc.ive(1, 0.25 * xp.square(chi)) / _argus_share(0.0, chi),
 )
 
 

@@ -251,8 +251,7 @@ def _skewnorm_logcdf(z, a):
 
 skewnorm: Family = family(
     "skewnorm",
-    "mean",
-    var=lambda a: 1 - 2 / pi * xp.square(a) / (1 + xp.square(a)),
+    "mean var",
     log_density=_skewnorm_log_density,
     logcdf=_skewnorm_logcdf,
     logsf=lambda z, a: _skewnorm_logcdf(-z, -a),
@@ -260,8 +259,7 @@ skewnorm: Family = family(
 
 johnsonsu: Family = family(
     "johnsonsu",
-    "ppf isf var",
-    mean=lambda a, b: -xp.exp(0.5 / xp.square(b)) * xp.sinh(a / b),
+    "ppf isf mean var",
     log_density=lambda z, a, b: (
         xp.log(b) - 0.5 * powers.log1p_square(z) + powers.normal_log_density(a + b * xp.arcsinh(z))
     ),

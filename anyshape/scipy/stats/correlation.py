@@ -11,9 +11,9 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import sizes
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.operands.conversion import real_floats
+from anyshape.scipy.operands.conversion import floats, real_floats
 from anyshape.scipy.stats.ranks import rankdata
-from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled
+from anyshape.scipy.stats.sampling import count_of, filled_up, sampled
 from anyshape.tracing.pytrees import register_class
 
 

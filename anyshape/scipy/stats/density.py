@@ -9,11 +9,11 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes import expr
-from anyshape.numpy.operands.promotion import is_traced, result_type, sizes
+from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.numpy.serve import refuse
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg import solve_triangular
-from anyshape.scipy.operands.conversion import real_floats
+from anyshape.scipy.operands.conversion import floats, real_floats
 from anyshape.support.packages import scipy_stats
 
 
@@ -27,8 +27,7 @@ class gaussian_kde:
     covariance: Any
 
     def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:
-        data = xp.atleast_2d(xp.asarray(dataset))
-        self.dataset = data if data.dtype.kind in "fc" else data.astype(result_type(data, 1.0))
+        self.dataset = floats(xp.atleast_2d(xp.asarray(dataset)))
         self.d, self.n = self.dataset.shape
         many = at_least(expr.mul(*sizes(self.dataset)), 2)
         context_of("gaussian_kde", self.dataset).require(many, "dataset has several elements")

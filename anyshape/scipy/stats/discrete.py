@@ -96,10 +96,9 @@ poisson: Family = family(
 
 geom: Family = family(
     "geom",
-    "ppf mean var",
+    "ppf mean var entropy",
     **_of_trials(lambda k, p: 0.0, lambda k, p: 1.0, lambda k, p: k - 1),
     logsf=lambda k, p: sc.xlog1py(k, -p),
-    entropy=lambda p: (sc.entr(p) + sc.entr(1 - p)) / p,
 )
 
 nbinom: Family = family(
@@ -115,8 +114,7 @@ nbinom: Family = family(
 
 betabinom: Family = family(
     "betabinom",
-    "mean",
-    var=lambda n, a, b: n * a * b * (a + b + n) / (xp.square(a + b) * (a + b + 1)),
+    "mean var",
     log_density=lambda k, n, a, b: _log_choose(n, k) + sc.betaln(k + a, n - k + b) - sc.betaln(a, b),
 )
 

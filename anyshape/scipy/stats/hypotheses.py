@@ -10,9 +10,10 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.scipy.operands.conversion import floats
 from anyshape.scipy.stats.correlation import SignificanceResult
 from anyshape.scipy.stats.lent import pearsonr
-from anyshape.scipy.stats.sampling import along_last, count_of, filled_up, floats, sampled
+from anyshape.scipy.stats.sampling import along_last, count_of, filled_up, sampled
 from anyshape.scipy.stats.trimmed import trim_mean
 from anyshape.transforms.control import check
 

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
+from anyshape.scipy.operands.conversion import floats
 from anyshape.scipy.operands.source import lent as of_scipy
 from anyshape.scipy.stats.correlation import SignificanceResult
 from anyshape.scipy.stats.distribution import Function
-from anyshape.scipy.stats.sampling import along_last, filled_up, floats, sampled
+from anyshape.scipy.stats.sampling import along_last, filled_up, sampled
 from anyshape.scipy.stats.source import SCIPY
 from anyshape.support.packages import scipy_stats
 

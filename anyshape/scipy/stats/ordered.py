@@ -16,9 +16,10 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
 from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.conversion import floats
 from anyshape.scipy.stats.correlation import SignificanceResult
 from anyshape.scipy.stats.distribution import Function
-from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled, vectors_along
+from anyshape.scipy.stats.sampling import count_of, filled_up, sampled, vectors_along
 from anyshape.support.packages import scipy_stats
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct

@@ -14,7 +14,6 @@ from anyshape.scipy import special as sc
 from anyshape.scipy.stats.distribution import (
     Family,
     Function,
-    constant,
     exponential,
     log_by_complement,
     log_complement,
@@ -50,10 +49,10 @@ from anyshape.transforms.control import stop_gradient
 INF = np.inf
 
 
-def beyond(limit: float, shape: Any, value: Any, otherwise: float = INF) -> Any:
+def beyond(limit: float, shape: Any, value: Any) -> Any:
     """Return `value(shape)` where a shape parameter exceeds a limit: a moment that exists from there on."""
     exists = shape > limit
-    return xp.where(exists, value(xp.where(exists, shape, limit + 1)), otherwise)
+    return xp.where(exists, value(xp.where(exists, shape, limit + 1)), INF)
 
 
 expon: Family = family("expon", "log_density logsf ppf isf mean var entropy", closed_quantiles=True)
@@ -120,11 +119,9 @@ halfcauchy: Family = family(
 
 halflogistic: Family = family(
     "halflogistic",
-    "log_density cdf ppf isf entropy",
+    "log_density cdf ppf isf mean var entropy",
     closed_quantiles=True,
     logsf=lambda z: log(2) + sc.log_expit(-z),
-    mean=constant(2 * log(2)),
-    var=constant(pi**2 / 3 - 4 * log(2) ** 2),
 )
 
 lognorm: Family = family(
@@ -192,12 +189,10 @@ weibull_max: Family = family(
 
 pareto: Family = family(
     "pareto",
-    "sf isf entropy",
+    "sf isf mean var entropy",
     **scaled(lambda b: b, lambda z, b: -(b + 1) * xp.log(z)),
     logsf=lambda z, b: -b * xp.log(z),
     ppf=lambda q, b: xp.exp(-xp.log1p(-q) / b),
-    mean=lambda b: beyond(1, b, lambda b: b / (b - 1)),
-    var=lambda b: beyond(2, b, lambda b: b / ((b - 2) * xp.square(b - 1))),
 )
 
 lomax: Family = family(
@@ -206,13 +201,8 @@ lomax: Family = family(
     **scaled(lambda c: c, lambda z, c: -(c + 1) * xp.log1p(z)),
     isf=lambda q, c: xp.expm1(-xp.log(q) / c),
     mean=lambda c: beyond(1, c, lambda c: 1 / (c - 1)),
-    var=lambda c: beyond(2, c, lambda c: c / ((c - 2) * xp.square(c - 1)), INF),
+    var=lambda c: beyond(2, c, lambda c: c / ((c - 2) * xp.square(c - 1))),
 )
-
-
-def _circle(c):
-    """Return the moment of order 1 of the log-logistic distribution."""
-    return (pi / c) / xp.sin(pi / c)
 
 
 def _fisk_far(z, c):
@@ -222,15 +212,13 @@ def _fisk_far(z, c):
 
 fisk: Family = family(
     "fisk",
-    "isf entropy",
+    "isf mean var entropy",
     **of_powers(lambda z, c: -2 * xp.log1p(z**c), lambda c: c - 1, far=_fisk_far, factor=lambda c: c),
     cdf=lambda z, c: sc.expit(c * xp.log(z)),
     sf=lambda z, c: sc.expit(-c * xp.log(z)),
     logcdf=lambda z, c: sc.log_expit(c * xp.log(z)),
     logsf=lambda z, c: sc.log_expit(-c * xp.log(z)),
     ppf=lambda q, c: (q / (1 - q)) ** (1 / c),
-    mean=lambda c: beyond(1, c, _circle),
-    var=lambda c: beyond(2, c, lambda c: _circle(0.5 * c) - xp.square(_circle(c))),
 )
 
 burr12: Family = family(

@@ -19,6 +19,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import choice_of, result_type
+from anyshape.scipy.operands.conversion import floats
 from anyshape.support.packages import scipy_stats
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import tree_map
@@ -28,12 +29,6 @@ from anyshape.transforms.control_flow.loops import map as map_rows
 Function = Callable[..., Any]
 OPTIONS = ("axis", "nan_policy", "keepdims")
 POLICIES = ("propagate", "raise", "omit")
-
-
-def floats(x: Any) -> Any:
-    """Return samples as floats."""
-    x = xp.asarray(x)
-    return x if x.dtype.kind in "fc" else x.astype(result_type(x, 1.0))
 
 
 def count_of(x: Any, axis: Any) -> Any:

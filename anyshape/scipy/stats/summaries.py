@@ -12,8 +12,9 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import sizes
 from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.conversion import floats
 from anyshape.scipy.stats.lent import kurtosis, skew
-from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled, without_nan
+from anyshape.scipy.stats.sampling import count_of, filled_up, sampled, without_nan
 
 
 class DescribeResult(NamedTuple):

@@ -7,7 +7,8 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import choice_of
-from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled, without_nan
+from anyshape.scipy.operands.conversion import floats
+from anyshape.scipy.stats.sampling import count_of, filled_up, sampled, without_nan
 from anyshape.transforms.control import check
 from anyshape.transforms.control_flow.loops import while_loop
 

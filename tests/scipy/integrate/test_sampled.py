@@ -43,7 +43,7 @@ def test_romb():
     for n in (2, 3, 5, 9):
         y = np.exp(np.arange(n) / n)
         np.testing.assert_allclose(traced(y), scipy.integrate.romb(y, 0.1), 1e-13)
-    with pytest.raises(ValueError, match="power of two"):
+    with pytest.raises(ValueError, match="power of 2"):
         traced(np.ones(4))
     check_grads(traced, (np.ones(5),))
 
@@ -58,9 +58,10 @@ def test_dtypes():
 
 
 def test_bad_samples_are_errors_of_the_classes_of_scipy():
-    for name in ("simpson", "cumulative_trapezoid"):
-        with pytest.raises(SizeMismatchError, match=r"x.shape\[0\] \(3\) must equal y.shape\[0\] \(4\)"):
-            jit(lambda y, x, name=name: getattr(integrate, name)(y, x))(np.ones(4), np.ones(3))
+    with pytest.raises(SizeMismatchError, match=r"x.shape\[0\] \(3\) must equal y.shape\[0\] \(4\)"):
+        jit(lambda y, x: integrate.simpson(y, x))(np.ones(4), np.ones(3))
+    with pytest.raises(ArgumentError, match="length of x along axis must be the same as y"):
+        jit(lambda y, x: integrate.cumulative_trapezoid(y, x))(np.ones(4), np.ones(3))
     with pytest.raises(ValueError, match="must increase"):
         jit(lambda y, x: integrate.cumulative_simpson(y, x=x))(np.ones(3), np.ones(3))
     with pytest.raises(ArgumentError, match="initial"):
