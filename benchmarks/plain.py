@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 import anyshape
 from anyshape.tracing.source import read, stored
@@ -91,7 +92,8 @@ def fit() -> list[Result]:
     fits: list[Any] = []
 
     def solve(function: Any, jac: Any) -> None:
-        fits.append(minimize(function, start, args=(y,), jac=jac, bounds=bounds))
+        with threadpool_limits(1):  # threads of BLAS that wait for work count as time of this process
+            fits.append(minimize(function, start, args=(y,), jac=jac, bounds=bounds))
 
     ours = _once(lambda: solve(anyshape.value_and_grad(misfit), True))
     theirs = _once(lambda: solve(misfit, None))
