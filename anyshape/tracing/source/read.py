@@ -51,7 +51,30 @@ _MAKERS = {
     "linspace", "logspace", "meshgrid", "ones", "tri", "zeros", "c_", "mgrid", "ogrid", "r_", "deepcopy", "fromiter",
     "random", "testing", "vectorize",
 }  # fmt: skip  # of NumPy, which do not see traced values themselves
-_TRIGGERS = _MEANT | _MAKERS
+_REFUSING = {
+    "cho_factor",
+    "cholesky",
+    "cond",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "errstate",
+    "inv",
+    "lstsq",
+    "lu_factor",
+    "matrix_power",
+    "pinv",
+    "solve",
+    "solve_banded",
+    "solve_triangular",
+    "solveh_banded",
+    "svd",
+    "svdvals",
+    "tensorinv",
+    "tensorsolve",
+}  # functions whose errors the user may catch
+_TRIGGERS = _MEANT | _MAKERS | _REFUSING
 
 
 class NotKept(BaseException):

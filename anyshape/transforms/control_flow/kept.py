@@ -74,6 +74,7 @@ from anyshape.transforms.control_flow.kept_raises import tries as tries
 from anyshape.transforms.control_flow.list_functions import item_at, list_, sorted_, takes_lists, with_arrays
 from anyshape.transforms.control_flow.list_functions import repeated as repeated
 from anyshape.transforms.control_flow.list_functions import transposed as transposed
+from anyshape.transforms.control_flow.tried import as_tried, of_matrices
 
 _CHANGEABLE = (list, dict, set, deque, bytearray)
 _CHANGES = {
@@ -138,7 +139,8 @@ def call(function: Any) -> Any:
         return _of_class(session, function)
     elif (read := reading.as_read(function)) is not function:
         return read
-    return with_arrays(meaning(function), function) if takes_lists(function) else meaning(function)
+    means = of_matrices(function, meaning(function))
+    return with_arrays(means, function) if takes_lists(function) else means
 
 
 def call_to_end(function: Any) -> Any:
@@ -224,7 +226,9 @@ def grid(x: Any) -> Any:
 
 def at(x: Any) -> Any:
     """Return what is indexed: an array of NumPy or a list takes a position that a run alone knows."""
-    return _Indexed(x) if type(x) in (np.ndarray, list, tuple) and _session() is not None else x
+    if type(x) in (np.ndarray, list, tuple) and _session() is not None:
+        return _Indexed(x)
+    return as_tried(x)
 
 
 class _Indexed:

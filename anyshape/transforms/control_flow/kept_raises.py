@@ -28,6 +28,7 @@ from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.read import NotKept, Session
 from anyshape.tracing.trace import active_builder
 from anyshape.transforms.control_flow.kept_objects import MembersFoundError, is_value, refuse
+from anyshape.transforms.control_flow.tried import note_errstate
 
 
 def _tracing_branch() -> Session | None:
@@ -142,10 +143,14 @@ def tried() -> None:
     while session is not None and session.tried:
         builder, start, count = session.tried.pop()
         if builder is active_builder():
-            may_raise = any(raises(node) or refusals(node) for node in builder.nodes[start:])
+            tried = builder.nodes[start:]
+            may_raise = any(raises(node) or refusals(node) or node.op.family in _OF_MATRICES for node in tried)
             if may_raise or any(c.may_refuse for c in builder.scope.conditions[count:]):
                 raise refuse(session, None, "an operation that it tries may raise")
             return
+
+
+_OF_MATRICES = {"linalg", "factorisations", "external"}  # families of ops that may refuse matrices
 
 
 def handles() -> None:
@@ -159,6 +164,8 @@ def handles() -> None:
 
 def entered(context: Any) -> Any:
     """Return a context that a statement enters; a loop that is kept enters those that the run of NumPy has."""
+    if type(context) is np.errstate:
+        note_errstate(context)
     if (session := _tracing_branch()) is not None and type(context) not in _CONTEXTS:
         raise refuse(session, None, "it enters a context")
     return context
