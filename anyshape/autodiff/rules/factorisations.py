@@ -18,19 +18,8 @@ Batching of linear systems: one more leading axis.
 
 import numpy as np
 
+from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff.equal_values import Decomposition
-from anyshape.autodiff.rule_tables import (
-    JVPS,
-    MIX,
-    TRANSPOSES,
-    Linear,
-    add_tangents,
-    lines,
-    no_shift,
-    stacks,
-    zero,
-    zeros,
-)
 from anyshape.autodiff.rules.linalg import (
     Scaled,
     adjoint,
@@ -69,13 +58,13 @@ def _derivative_jvp(ctx, tangents, out, a, *directions, function):
     for i, t in enumerate(of_directions):
         if t is not None:
             others = (*directions[:i], t, *directions[i + 1 :])
-            total = add_tangents(total, fa.matrix_function_derivative(a, *others, function=function))
+            total = tables.add_tangents(total, fa.matrix_function_derivative(a, *others, function=function))
     return total
 
 
 def _derivative_back(ctx, ct, a, *directions, function):
     """Exchange the cotangent and the linear direction: traces of products of matrices allow it."""
-    linear = [isinstance(e, Linear) for e in directions]
+    linear = [isinstance(e, tables.Linear) for e in directions]
     others = [swapped(ctx, ct) if flag else e for e, flag in zip(directions, linear, strict=True)]
     pulled = swapped(ctx, fa.matrix_function_derivative(a, *others, function=function))
     return None, *[pulled if flag else None for flag in linear]
@@ -84,7 +73,7 @@ def _derivative_back(ctx, ct, a, *directions, function):
 def _sylvester_jvp(ctx, tangents, out, a, b, q):
     of_a, of_b, change = tangents
     for moved in (None if of_a is None else product(ctx, of_a, out), None if of_b is None else product(ctx, out, of_b)):
-        change = change if moved is None else add_tangents(change, ew.neg(moved))
+        change = change if moved is None else tables.add_tangents(change, ew.neg(moved))
     return fa.sylvester(a, b, change)
 
 
@@ -97,13 +86,17 @@ def no_derivative(name, advice="use eig or eigh, or give it stop_gradient(a)"):
     return jvp
 
 
-JVPS[fa.matrix_function_op] = lambda ctx, ts, out, a, **params: fa.matrix_function_derivative(a, ts[0], **params)
-JVPS[fa.matrix_function_derivative_op] = _derivative_jvp
-TRANSPOSES[fa.matrix_function_derivative_op] = _derivative_back
-JVPS[fa.sylvester_op] = _sylvester_jvp
-TRANSPOSES[fa.sylvester_op] = lambda ctx, ct, a, b, q: (None, None, fa.sylvester(swapped(ctx, a), swapped(ctx, b), ct))
-JVPS[fa.schur_op] = no_derivative("schur")
-JVPS[fa.hessenberg_op] = no_derivative("hessenberg")
+tables.JVPS[fa.matrix_function_op] = lambda ctx, ts, out, a, **params: fa.matrix_function_derivative(a, ts[0], **params)
+tables.JVPS[fa.matrix_function_derivative_op] = _derivative_jvp
+tables.TRANSPOSES[fa.matrix_function_derivative_op] = _derivative_back
+tables.JVPS[fa.sylvester_op] = _sylvester_jvp
+tables.TRANSPOSES[fa.sylvester_op] = lambda ctx, ct, a, b, q: (
+    None,
+    None,
+    fa.sylvester(swapped(ctx, a), swapped(ctx, b), ct),
+)
+tables.JVPS[fa.schur_op] = no_derivative("schur")
+tables.JVPS[fa.hessenberg_op] = no_derivative("hessenberg")
 
 # -- QR with all columns of q, or with its reflections
 
@@ -251,15 +244,15 @@ def _ldl_jvp(ctx, tangents, out, a, *, lower, hermitian):
     return product(ctx, factor, inside), ew.select(in_block, inner, zeros), None
 
 
-JVPS[fa.qr_complete_op] = _complete_jvp
-JVPS[fa.qr_raw_op] = _raw_jvp
-JVPS[fa.polar_op] = _polar_jvp
-JVPS[fa.ldl_op] = _ldl_jvp
-JVPS[fa.qz_op] = no_derivative("qz", "give it stop_gradient of its arguments")
-JVPS[fa.ordqz_op] = no_derivative("ordqz", "give it stop_gradient of its arguments")
-JVPS[fa.cossin_op] = no_derivative("cossin", "give it stop_gradient of its arguments")
-JVPS[fa.cossin_angles_op] = no_derivative("cossin", "give it stop_gradient of its arguments")
-zero(fa.qr_order_op, fa.balance_op)
+tables.JVPS[fa.qr_complete_op] = _complete_jvp
+tables.JVPS[fa.qr_raw_op] = _raw_jvp
+tables.JVPS[fa.polar_op] = _polar_jvp
+tables.JVPS[fa.ldl_op] = _ldl_jvp
+tables.JVPS[fa.qz_op] = no_derivative("qz", "give it stop_gradient of its arguments")
+tables.JVPS[fa.ordqz_op] = no_derivative("ordqz", "give it stop_gradient of its arguments")
+tables.JVPS[fa.cossin_op] = no_derivative("cossin", "give it stop_gradient of its arguments")
+tables.JVPS[fa.cossin_angles_op] = no_derivative("cossin", "give it stop_gradient of its arguments")
+tables.zero(fa.qr_order_op, fa.balance_op)
 
 # -- LU factors and banded solutions
 
@@ -330,7 +323,7 @@ def _banded_product(ctx, ab, x, *, lower, upper, transposed, positive=False):
         mirrored = [(conjugate(scale), not transposed)] if positive and shift else []
         for factor, is_back in [(scale, transposed), *mirrored]:
             term = ew.mul(factor, _moved(ctx, x, -shift)) if is_back else _moved(ctx, ew.mul(factor, x), shift)
-            total = add_tangents(total, term)
+            total = tables.add_tangents(total, term)
     return total
 
 
@@ -430,7 +423,7 @@ def _solved_by(solve, multiply):
     def jvp(ctx, tangents, out, a, b, **params):
         of_matrix, change = tangents
         if of_matrix is not None:
-            change = add_tangents(change, ew.neg(multiply(ctx, of_matrix, out, **params)))
+            change = tables.add_tangents(change, ew.neg(multiply(ctx, of_matrix, out, **params)))
         return solve(a, change, **params)
 
     def back(ctx, ct, a, b, *, transposed, **params):
@@ -439,16 +432,16 @@ def _solved_by(solve, multiply):
     return jvp, back
 
 
-JVPS[fa.lu_op] = _lu_jvp
-JVPS[fa.banded_cholesky_op] = _banded_cholesky_jvp
+tables.JVPS[fa.lu_op] = _lu_jvp
+tables.JVPS[fa.banded_cholesky_op] = _banded_cholesky_jvp
 _BANDED_EIGH = Decomposition(near_of_eigh, turned_vectors, _banded_eigh_push, Scaled, 0)
 decomposition(fa.banded_eigh_op, fa.banded_eigvalsh_op, _BANDED_EIGH)
 for _op, _solve, _multiply in (
     (fa.banded_solve_op, fa.banded_solve, _banded_product),
     (fa.toeplitz_solve_op, fa.toeplitz_solve, _toeplitz_product),
 ):
-    JVPS[_op], TRANSPOSES[_op] = _solved_by(_solve, _multiply)
-zero(fa.row_order_op)
+    tables.JVPS[_op], tables.TRANSPOSES[_op] = _solved_by(_solve, _multiply)
+tables.zero(fa.row_order_op)
 
 # -- zeros by construction, shifts of operands, batches
 
@@ -458,8 +451,8 @@ _STACKED = (
     fa.cossin_op, fa.cossin_angles_op, fa.lu_op, fa.row_order_op, fa.banded_solve_op, fa.banded_cholesky_op,
     fa.toeplitz_solve_op, fa.banded_eigh_op,
 )  # fmt: skip
-lines(stacks, *_STACKED)
-zeros(MIX, MIX, fa.banded_eigvalsh_op)
+tables.lines(tables.stacks, *_STACKED)
+tables.zeros(tables.MIX, tables.MIX, fa.banded_eigvalsh_op)
 for _op in (*_STACKED, fa.banded_eigvalsh_op):
-    no_shift(_op)
+    tables.no_shift(_op)
     stacked(_op)

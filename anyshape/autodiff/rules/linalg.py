@@ -18,23 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff.equal_values import RULES, WITH_VECTORS, Decomposition, pole
 from anyshape.autodiff.jvp import Pushed
-from anyshape.autodiff.rule_tables import (
-    BATCHERS,
-    JVPS,
-    MIX,
-    TRANSPOSES,
-    add_tangents,
-    lines,
-    no_shift,
-    solutions,
-    stacks,
-    stretch_all,
-    with_values,
-    zero,
-    zeros,
-)
 from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
@@ -244,7 +230,7 @@ def _cholesky_tangent_jvp(ctx, tangents, out, factor, t):
     moved = product(ctx, solved(of_factor), inner)
     change = triangle(ctx, ew.neg(ew.add(moved, swapped(ctx, moved))), lower=True, diagonal=0.5)
     half = triangle(ctx, inner, lower=True, diagonal=0.5)
-    return add_tangents(total, ew.add(product(ctx, of_factor, half), product(ctx, factor, change)))
+    return tables.add_tangents(total, ew.add(product(ctx, of_factor, half), product(ctx, factor, change)))
 
 
 def _cholesky_cotangent_jvp(ctx, tangents, out, factor, ct):
@@ -264,7 +250,7 @@ def _cholesky_cotangent_jvp(ctx, tangents, out, factor, ct):
     first = swapped(ctx, solved(swapped(ctx, solved(turned))))
     left = solved(product(ctx, swapped(ctx, of_factor), whole))
     right = swapped(ctx, solved(swapped(ctx, product(ctx, whole, of_factor))))
-    return add_tangents(total, hermitian_part(ctx, ew.sub(first, ew.add(left, right))))
+    return tables.add_tangents(total, hermitian_part(ctx, ew.sub(first, ew.add(left, right))))
 
 
 def _det_jvp(ctx, tangents, out, a):
@@ -489,8 +475,8 @@ def decomposition(op: Any, only_values: Any, rules: Decomposition) -> None:
         out = WITH_VECTORS[only_values](a, **params)
         return Pushed([out[rules.at]], [jvp(ctx, tangents, out, a, **params)[rules.at]])
 
-    JVPS[op] = jvp
-    with_values(only_values, of_values)
+    tables.JVPS[op] = jvp
+    tables.with_values(only_values, of_values)
     RULES[op] = RULES[only_values] = rules
 
 
@@ -509,19 +495,19 @@ def _near_of_svd(ctx, out, order):
 decomposition(la.eigh_op, la.eigvalsh_op, Decomposition(near_of_eigh, turned_vectors, _eigh_push, Scaled, 0))
 decomposition(la.eig_op, la.eigvals_op, Decomposition(_near_of_eig, turned_vectors, _eig_push, Scaled, 0))
 decomposition(la.svd_op, la.svdvals_op, Decomposition(_near_of_svd, _turned_sides, _svd_push, Scaled, 1))
-JVPS[la.qr_op] = lambda ctx, tangents, out, a: thin_qr_tangents(ctx, tangents[0], *out)
-JVPS[la.pinv_op] = _pinv_jvp
-JVPS[la.mirror_op] = _mirror_jvp
-JVPS[la.cholesky_op] = cholesky_jvp
-JVPS[la.cholesky_tangent_op] = _cholesky_tangent_jvp
-TRANSPOSES[la.cholesky_tangent_op] = lambda ctx, ct, factor, t: (None, la.cholesky_cotangent(factor, ct))
-JVPS[la.cholesky_cotangent_op] = _cholesky_cotangent_jvp
-TRANSPOSES[la.cholesky_cotangent_op] = lambda ctx, ct, factor, t: (None, la.cholesky_tangent(factor, ct))
-JVPS[la.inv_op] = lambda ctx, tangents, out, a: ew.neg(product(ctx, out, product(ctx, tangents[0], out)))
-JVPS[la.det_op] = _det_jvp
-JVPS[la.adjugate_op] = _adjugate_jvp
-JVPS[la.slogdet_op] = _slogdet_jvp
-zero(la.lu_factor_op)  # its results only help to solve: `lu_solve` has the derivative in the matrix
+tables.JVPS[la.qr_op] = lambda ctx, tangents, out, a: thin_qr_tangents(ctx, tangents[0], *out)
+tables.JVPS[la.pinv_op] = _pinv_jvp
+tables.JVPS[la.mirror_op] = _mirror_jvp
+tables.JVPS[la.cholesky_op] = cholesky_jvp
+tables.JVPS[la.cholesky_tangent_op] = _cholesky_tangent_jvp
+tables.TRANSPOSES[la.cholesky_tangent_op] = lambda ctx, ct, factor, t: (None, la.cholesky_cotangent(factor, ct))
+tables.JVPS[la.cholesky_cotangent_op] = _cholesky_cotangent_jvp
+tables.TRANSPOSES[la.cholesky_cotangent_op] = lambda ctx, ct, factor, t: (None, la.cholesky_tangent(factor, ct))
+tables.JVPS[la.inv_op] = lambda ctx, tangents, out, a: ew.neg(product(ctx, out, product(ctx, tangents[0], out)))
+tables.JVPS[la.det_op] = _det_jvp
+tables.JVPS[la.adjugate_op] = _adjugate_jvp
+tables.JVPS[la.slogdet_op] = _slogdet_jvp
+tables.zero(la.lu_factor_op)  # its results only help to solve: `lu_solve` has the derivative in the matrix
 
 # -- solutions, which are linear in the right-hand sides
 
@@ -559,7 +545,7 @@ for _op, _function, _factors, _matrix in (
     (la.lu_solve_op, la.lu_solve, 2, lambda ctx, t: t),
     (la.triangular_solve_op, la.triangular_solve, 0, _part_that_is_read),
 ):
-    JVPS[_op], TRANSPOSES[_op] = _solution(_function, _factors, _matrix)
+    tables.JVPS[_op], tables.TRANSPOSES[_op] = _solution(_function, _factors, _matrix)
 
 # -- zeros by construction, and shifts of operands
 
@@ -569,10 +555,10 @@ _OPS = (
 )  # fmt: skip
 _VALUES = (la.eigvals_op, la.eigvalsh_op, la.svdvals_op)
 _SOLUTIONS = (la.solve_op, la.lu_solve_op, la.triangular_solve_op)
-lines(stacks, *_OPS)
-lines(solutions, *_SOLUTIONS)
-zeros(MIX, MIX, *_VALUES)
-no_shift(*_OPS, *_VALUES, *_SOLUTIONS)
+tables.lines(tables.stacks, *_OPS)
+tables.lines(tables.solutions, *_SOLUTIONS)
+tables.zeros(tables.MIX, tables.MIX, *_VALUES)
+tables.no_shift(*_OPS, *_VALUES, *_SOLUTIONS)
 
 
 def positions(shape):
@@ -644,10 +630,10 @@ def stacked(op: Any) -> Any:
     """Declare an op on matrices, whose leading axes are a batch."""
 
     def rule(ctx, size, batched, *xs, **params):
-        results = apply_all(op, *stretch_all(ctx, size, batched, xs), **params)
+        results = apply_all(op, *tables.stretch_all(ctx, size, batched, xs), **params)
         return results if len(results) > 1 else results[0]
 
-    BATCHERS[op] = rule
+    tables.BATCHERS[op] = rule
 
 
 for _op in (

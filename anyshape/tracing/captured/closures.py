@@ -20,17 +20,8 @@ import numpy as np
 
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.support.lazy_dataclass import NamedTuple
-from anyshape.tracing.captured import tables
+from anyshape.tracing.captured import containers, tables
 from anyshape.tracing.captured.code_origin import ATOMS, PLAIN_BASES, is_whole, origin, package
-from anyshape.tracing.captured.containers import (
-    UNBOUND,
-    InseparableError,
-    dict_of,
-    memory_base,
-    read_cell,
-    read_slot,
-    slots_of,
-)  # fmt: skip
 
 MOST_PARTS = 512  # of one function, which each call compares
 MEMO = "<made by anyshape>"  # attribute of functions that no code can name, and that says nothing of them
@@ -118,7 +109,7 @@ class Reading:
             names = self.names_of(kind)
         tokens += (id(kind), rule.key(x, names))
         if len(tokens) > self._most:
-            raise InseparableError
+            raise containers.InseparableError
         for i, part in enumerate(rule.parts(x, names)):
             part_kind = type(part)
             if id(part_kind) in _TEXTS:
@@ -138,7 +129,7 @@ class Reading:
             return kind, repr(x)
         if issubclass(kind, np.generic) and kind is not np.void:
             return kind, x.dtype, x.tobytes()
-        self.holds_objects = self.holds_objects or not (x is UNBOUND or isinstance(x, OF_THE_PROGRAM))
+        self.holds_objects = self.holds_objects or not (x is containers.UNBOUND or isinstance(x, OF_THE_PROGRAM))
         return _IS, id(x)
 
     def names_of(self, kind: type) -> Collection[str] | None:
@@ -194,7 +185,7 @@ class Copy:
         for rule, new, (before, *held) in self._held:
             key, *now = rule.key(new, None), *rule.parts(new, None)
             if key != before or len(now) != len(held) or not all(map(operator.is_, now, held)):
-                raise InseparableError
+                raise containers.InseparableError
 
 
 _is_whole = functools.lru_cache(1024)(is_whole)
@@ -303,7 +294,7 @@ def _fill_function(function: types.FunctionType, new: types.FunctionType, parts:
 
 
 def _fill_cell(cell: types.CellType, new: types.CellType, parts: Sequence[Any], names) -> None:
-    if parts[0] is not UNBOUND:
+    if parts[0] is not containers.UNBOUND:
         new.cell_contents = parts[0]
 
 
@@ -318,28 +309,28 @@ def _make_partial(x: functools.partial[Any], parts: Sequence[Any]) -> functools.
 
 def _values_of(x, names: Collection[str] | None) -> list[Any]:
     """Return the attributes of an object that code reads, and all slots."""
-    values = [v for name, v in (dict_of(x) or {}).items() if names is None or name in names]
+    values = [v for name, v in (containers.dict_of(x) or {}).items() if names is None or name in names]
     slots = _slots_of(type(x))
-    return values + [read_slot(slot, x) for slot in slots.values()] if slots else values
+    return values + [containers.read_slot(slot, x) for slot in slots.values()] if slots else values
 
 
 def _slots_of(kind: type) -> dict[str, Any]:
     slots = _SLOTS.get(id(kind))
-    return slots_of(kind) if slots is None else slots
+    return containers.slots_of(kind) if slots is None else slots
 
 
 def _fill_object(x, new, parts: Sequence[Any], names: Collection[str] | None) -> None:
-    rest, entries = iter(parts), dict_of(x)
+    rest, entries = iter(parts), containers.dict_of(x)
     if entries is not None:
-        dict_of(new).update(entries)  # type: ignore[union-attr]
-        dict_of(new).update({name: next(rest) for name in entries if names is None or name in names})  # type: ignore[union-attr]
-    for slot, value in zip(slots_of(type(x)).values(), rest, strict=True):
-        if value is not UNBOUND:
+        containers.dict_of(new).update(entries)  # type: ignore[union-attr]
+        containers.dict_of(new).update({name: next(rest) for name in entries if names is None or name in names})  # type: ignore[union-attr]
+    for slot, value in zip(containers.slots_of(type(x)).values(), rest, strict=True):
+        if value is not containers.UNBOUND:
             slot.__set__(new, value)
 
 
 def _key_of_object(x, names: Collection[str] | None) -> tuple[str, ...]:
-    return tuple([name for name in dict_of(x) or () if names is None or name in names])
+    return tuple([name for name in containers.dict_of(x) or () if names is None or name in names])
 
 
 def _key_of_dict(x: dict[Any, Any], names) -> tuple[Any, ...]:
@@ -356,7 +347,9 @@ _TABLE = Rule(tables.key, tables.parts, tables.make)
 _OF_KINDS: dict[type, Rule] = {
     np.ndarray: _IS_ARRAY,
     types.FunctionType: Rule(_key_of_function, _parts_of_function, _make_function, _fill_function),
-    types.CellType: Rule(_nothing, lambda x, names: (read_cell(x),), lambda x, part: types.CellType(), _fill_cell),
+    types.CellType: Rule(
+        _nothing, lambda x, names: (containers.read_cell(x),), lambda x, part: types.CellType(), _fill_cell
+    ),
     types.MethodType: Rule(
         _nothing, lambda x, names: (x.__func__, x.__self__), lambda x, parts: types.MethodType(*parts)
     ),
@@ -380,7 +373,7 @@ def has_rule(kind: type, rule: Rule) -> None:
     """Take objects of a class apart by a rule."""
     _KINDS.append(kind)
     _RULES[id(kind)] = rule
-    _SLOTS[id(kind)] = slots_of(kind)
+    _SLOTS[id(kind)] = containers.slots_of(kind)
 
 
 def rule_of(kind: type) -> Rule:
@@ -414,4 +407,8 @@ def _is_plain(kind: type) -> bool:
         return False
     getter: Any = kind.__getattribute__
     is_plain = getter is object.__getattribute__ and type(kind) in (type, abc.ABCMeta)
-    return is_plain and memory_base(kind) is object and (kind.__dictoffset__ != 0 or bool(slots_of(kind)))
+    return (
+        is_plain
+        and containers.memory_base(kind) is object
+        and (kind.__dictoffset__ != 0 or bool(containers.slots_of(kind)))
+    )
