@@ -15,7 +15,7 @@ from anyshape.graph.prover.constraints import NO, UNKNOWN, YES, Claim, Verdict, 
 from anyshape.graph.prover.integer_sets import IntegerSet
 from anyshape.graph.prover.linear_constraints import Alternatives, Row, negation_of, rows_of
 from anyshape.graph.prover.models import Assignment, Model, has_counterexample, truth
-from anyshape.graph.prover.search_budget import open_where_it_fails
+from anyshape.graph.prover.search_budget import open_where_it_fails, parts_left, take_parts
 from anyshape.graph.sizes import expr, intervals, polynomials
 from anyshape.graph.sizes.expr import Atom, Call, Size
 from anyshape.graph.sizes.intervals import Bound, Interval
@@ -23,6 +23,8 @@ from anyshape.graph.sizes.polynomials import Terms
 from anyshape.support.packages import size_points
 
 _FIRST_FACTS = 16  # that integer sets get at first
+_MOST_DECIDED = 1 << 12
+_DECIDED: dict[object, Decision] = {}  # by claim and facts, of the last questions that had a verdict
 Facts: TypeAlias = Callable[[], Sequence[Claim]]  # gathered when they are needed
 _Query: TypeAlias = tuple[Verdict, Sequence[Alternatives]]  # if nothing satisfies the alternatives, this is the verdict
 
@@ -267,11 +269,11 @@ def _broadcast_parts(size: Size) -> tuple[Size, ...]:
 class Decision:
     """Verdict of integer sets, with candidate models of the facts, and whether a search ended by its budget.
 
-    A candidate may break a fact that has products.
+    A candidate may break a fact that has products. `parts` are those that the search took of its budget.
     """
 
     def __init__(self) -> None:
-        self.verdict, self.gave_up = UNKNOWN, False
+        self.verdict, self.gave_up, self.parts = UNKNOWN, False, 0
         self.models: list[Assignment] = []
 
     def read_small(self, claim: Claim, facts: Sequence[Claim]) -> bool:
@@ -316,11 +318,21 @@ def decide_exactly(
 
     With `need_refutation=False` no proof of the negation is tried, and with `need_proof=False` no proof of the claim.
     Integer sets get the first of many facts, then more of them as long as a candidate breaks any. Facts that a
-    candidate breaks come first.
+    candidate breaks come first. Verdicts are remembered: each graph of a program asks for the same ones. They take the
+    parts of the budget that their search took, so what is remembered changes no other verdict.
     """
-    decision = Decision()
+    key = (tuple([(c.relation, c.left, c.right) for c in (claim, *facts)]), need_refutation, need_proof)
+    known = _DECIDED.get(key)
+    if known is not None and take_parts(known.parts):
+        return known
+    decision, before = Decision(), parts_left()
     with open_where_it_fails():
         _decide_by_sets(decision, claim, facts, need_refutation, need_proof)
+    if decision.verdict is not UNKNOWN:
+        decision.parts = before - parts_left()
+        if len(_DECIDED) >= _MOST_DECIDED:
+            _DECIDED.clear()
+        _DECIDED[key] = decision
     return decision
 
 

@@ -133,6 +133,19 @@ def search(most: int, until: float) -> Budget:
     return Budget(most, until=until, query=_THREAD.query)
 
 
+def parts_left() -> int:
+    """Return the parts that the current query may still take."""
+    return _UNLIMITED if _THREAD.query is None else _THREAD.query.leaves
+
+
+def take_parts(parts: int) -> bool:
+    """Return whether the current query may still take so many parts, and count them then."""
+    if enough := parts <= parts_left():
+        if _THREAD.query is not None:
+            _THREAD.query.leaves -= parts
+    return enough
+
+
 class SearchBudget:
     """Work on all queries of one owner.
 
