@@ -17,6 +17,7 @@ Which carries have a tangent is a fixed point: a trip may give one to a carry th
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -122,12 +123,31 @@ class _Tape:
         self.outputs = loop.outputs(outputs)
         self.live = loop.outputs([i is not None for i in self.map.live])
         self.sources = _Sources(loop, builder, self.inputs)
+        self.map = replace(self.map, residuals=tuple(map(self._by_comparisons, self.map.residuals)))
         first = len(self.wrt)
         graph = self.map.graph
         read = {v for node in graph.nodes for v in node.inputs} | {*graph.outputs}
         self.is_read = [v in read for v in graph.inputs[first : first + len(self.map.residuals)]]
         self._choose([x.value for x, flag in zip(self.map.residuals, self.is_read, strict=True) if flag])
         self._measure()
+
+    def _by_comparisons(self, x: Traced) -> Traced:
+        """Return the share of an extreme as choices by comparisons. These are saved, in an eighth of the memory."""
+        builder, sources, node = self.builder, self.sources, self.sources.maker.get(x.value)
+        if node is None or node.op is not ew.share_op or not x.meta.sizes or x.value in sources.again:
+            return x
+        is_greater = any(n.op is ew.gt_op and {*n.inputs} == {*node.inputs} for n in builder.nodes)  # which a mask is
+        builder.closed = False
+        with activate(builder):
+            (a, no_a), (b, no_b) = [(y, ew.isnan(y)) for y in map(partial(builder.handle, builder), node.inputs)]
+            more, less = (ew.gt(a, b), ew.gt(b, a)) if is_greater else (ew.lt(b, a), ew.lt(a, b))
+            beside = ew.logical_or(*sorted([no_a, no_b], key=lambda y: y.value.id))
+            chosen = ew.select(more, ew.lift(1, x), ew.lift(0.5, x))
+            choices = chosen, ew.select(less, 0.0, chosen)
+            share = ew.select(beside, float("nan"), choices[-1])
+        builder.closed = True
+        sources.choose([y.value for y in (*choices, share)], [y.value for y in (more, less, beside)])
+        return share
 
     def _choose(self, residuals: Sequence[Value]) -> None:
         """Choose what is saved of the residuals that are read for more than sizes, and which inputs the map reads.
@@ -136,7 +156,7 @@ class _Tape:
         exact sizes, as this cannot be saved. The same holds where examples of a batch would save different sizes.
         """
         loop, sources = self.loop, self.sources
-        saved = [v for v in dict.fromkeys(map(sources.unstretched, residuals)) if v not in sources.again]
+        saved = sources.saved_for(residuals)
         self.remade = sources.made_again(residuals)
         read = sources.positions_of(self.remade)
         unsaved = any(x.meta.sizes is None for x in self.map.residuals)
@@ -441,7 +461,8 @@ class _Sources:
     """
 
     def __init__(self, loop: Loop, builder: Builder, inputs: Sequence[Value]) -> None:
-        self.position = {v: i for i, v in enumerate(inputs)}
+        self.builder, self.position = builder, {v: i for i, v in enumerate(inputs)}
+        self.conditions: dict[Value, Sequence[Value]] = {}  # of values that they choose
         self.arrays = dict(builder.constants.pairs())
         self.maker = {v: node for node in builder.nodes for v in node.outputs}
         self.again = {v for i, v in enumerate(inputs) if i >= loop.layout.carries} | {*self.arrays}
@@ -449,7 +470,18 @@ class _Sources:
             if _gives_the_same(node) and self.again.issuperset(node.inputs):
                 self.again.update([v for v in node.outputs if v.meta.sizes is not None])
 
-    def unstretched(self, value: Value) -> Value:
+    def choose(self, choices: Sequence[Value], conditions: Sequence[Value]) -> None:
+        """Let the linear map make values again that conditions choose."""
+        self.maker |= {v: node for node in self.builder.nodes for v in node.outputs}
+        self.again |= {*choices, *[v for v, node in self.maker.items() if not node.inputs and _gives_the_same(node)]}
+        self.conditions[choices[-1]] = conditions
+
+    def saved_for(self, values: Sequence[Value]) -> list[Value]:
+        """Return what is saved of these values, or for the linear map to make them from again."""
+        saved = [v for x in values for v in self.conditions.get(x) or [self._unstretched(x)]]
+        return [v for v in dict.fromkeys(saved) if v not in self.again]
+
+    def _unstretched(self, value: Value) -> Value:
         """Return what a value repeats along axes, from which the linear map makes it again."""
         while value not in self.again and value in self.maker and self.maker[value].op is broadcast_in_dim_op:
             self.again.add(value)

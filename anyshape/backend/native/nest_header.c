@@ -174,6 +174,10 @@ static __attribute__((noinline)) int as_getrs(
     return info;
 }
 
-#define AS_FAIL { status = 1; goto done; }
+/* The status of a run that ends. Compilers take calls of a cold function for rare: behind many checks that may end a
+   run, they would hold loops for rare otherwise, and let them be slow. */
+static __attribute__((noinline, cold)) int64_t as_ended(int64_t status) { return status; }
+
+#define AS_FAIL { status = as_ended(1); goto done; }
 /* Every so many trips, let Python handle signals. */
-#define AS_TICK(n) if ((ticks += (n)) >= 65536) { ticks = 0; if (poll && poll()) { status = 32; goto done; } }
+#define AS_TICK(n) if ((ticks += (n)) >= 65536) { ticks = 0; if (poll && poll()) { status = as_ended(32); goto done; } }

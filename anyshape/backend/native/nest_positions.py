@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.backend.native.nest_steps import Rule, Site, sum_with
+from anyshape.backend.native.nest_steps import Rule, Site, sum_with, with_window
 from anyshape.backend.native.nest_values import (
     Array,
     At,
@@ -246,9 +246,7 @@ def _dynamic_slice(site: Site, x: Array, *starts: Array) -> Array:
 
 def _dynamic_update_slice(site: Site, x: Array, update: Array, *starts: Array) -> Array:
     begins = _dynamic_starts(site, x, starts, update.dims)
-    target = site.target()
-    site.lines.over(update.dims, lambda i: [f"{target.at(along(i, begins, ('1',) * len(begins)))} = {update.at(i)};"])
-    return target
+    return with_window(site, x, update, begins, ("1",) * len(begins))
 
 
 def _index_bounds(site: Site, x: Array) -> Array:

@@ -7,7 +7,7 @@ nest, as does all else that NumPy would refuse. Then NumPy serves the call: its 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,11 +17,12 @@ from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.native.nest_along import ALONG_RULES
 from anyshape.backend.native.nest_loops import LOOP_RULES, elementwise_loop
 from anyshape.backend.native.nest_positions import POSITION_RULES
-from anyshape.backend.native.nest_steps import Rule, Site, added, sum_with
+from anyshape.backend.native.nest_steps import Rule, Site, added, sum_with, with_window
 from anyshape.backend.native.nest_sums import SUM_RULES
 from anyshape.backend.native.nest_values import (
     DEEPEST,
     Array,
+    At,
     Lines,
     Texts,
     along,
@@ -222,9 +223,7 @@ def _slice(site: Site, x: Array) -> Array:
 
 
 def _slice_update(site: Site, x: Array, update: Array) -> Array:
-    target, starts, steps = site.target(), site.sizes("starts"), site.sizes("steps")
-    site.lines.over(update.dims, lambda i: [f"{target.at(along(i, starts, steps))} = {update.at(i)};"])
-    return target
+    return with_window(site, x, update, site.sizes("starts"), site.sizes("steps"))
 
 
 def _slice_add(site: Site, x: Array, update: Array) -> Array:
@@ -277,7 +276,30 @@ def _pad(site: Site, x: Array) -> Array:
         inside = [f"{i} >= 0 && {i} < {n}" for i, n in zip(inner, x.dims, strict=True)]
         return f"({' && '.join(inside) or '1'} ? {x.at(inner)} : {literal})"
 
-    return derived(x, dims, at, steps=1)
+    def adds(to: At) -> None:
+        added(site.lines, x, _shifted(to, low, ones))
+        if site.dtype.kind in "fc":  # -0.0 + 0.0 is 0.0
+            for start, sizes in _around(dims, low, high):
+                added(site.lines, Array(site.dtype, sizes, lambda _: "0"), _shifted(to, start, ones))
+
+    ones, result = ("1",) * len(dims), derived(x, dims, at, steps=1)
+    result.adds = adds if dims and _is_zero(site) else None
+    return result
+
+
+def _shifted(to: At, starts: Texts, steps: Texts) -> At:
+    return lambda i: to(along(i, starts, steps))
+
+
+def _around(dims: Texts, low: Texts, high: Texts) -> Iterator[tuple[Texts, Texts]]:
+    """Yield where slices begin that hold all elements around a window, and their sizes."""
+    for axis, (before, after) in enumerate(zip(low, high, strict=True)):
+        for first, n in (("0", before), (f"({dims[axis]} - {after})", after)):
+            if n != "0":
+                yield (
+                    tuple([first if a == axis else "0" for a in range(len(dims))]),
+                    (*dims[:axis], n, *dims[axis + 1 :]),
+                )
 
 
 def _concatenate(site: Site, *xs: Array) -> Array:

@@ -25,6 +25,7 @@ import numpy as np
 from anyshape.backend.compiler.c_expressions import c_literal
 from anyshape.backend.native.nest_branches import Branches
 from anyshape.backend.native.nest_calls import called
+from anyshape.backend.native.nest_order import reads_first
 from anyshape.backend.native.nest_rules import SUMMED, UPDATES, rule_of
 from anyshape.backend.native.nest_steps import Site, added, sum_with
 from anyshape.backend.native.nest_values import (
@@ -200,7 +201,7 @@ class _Body:
     """Writes the steps of a graph: the body of a loop, a condition, or a branch."""
 
     def __init__(self, lines: Lines, graph: Graph | None) -> None:
-        self.lines, self.graph = lines, graph
+        self.lines, self.graph = lines, None if graph is None else reads_first(graph)
         self.env: dict[Value, Array] = {}
         self.variables: dict[DimVar, str] = {}
         self.position = 0
@@ -260,7 +261,7 @@ class _Body:
         self._write_nodes(nodes)
         self.ahead = {node for _, node in nodes}
         for value in [v for node in self.ahead for v in node.outputs]:
-            if self.env[value].adds is None:
+            if not self.env[value].is_sum:
                 self.lines.settle_computed(self.env[value])
             self.env[value] = unowned(self.env[value])
 
@@ -336,7 +337,7 @@ class _Body:
             results: Any = rule(site, *operands)
             self.env.update(zip(node.outputs, results, strict=True))
             return
-        if node.op is ew.add_op and is_sparse_sum(operands):
+        if node.op is ew.add_op and is_sparse_sum(node, operands):
             self.env[output] = self._bound(node, self._write_sum(node, site, operands))
             return
         for k, x in enumerate(operands):
@@ -348,7 +349,7 @@ class _Body:
 
     def _write_sum(self, node: Node, site: Site, operands: Sequence[Array]) -> Array:
         """Write a sum where one operand has parts that are added to the other."""
-        k = 0 if operands[1].is_sum else 1
+        k = 0 if operands[1].has_parts else 1
         x, y = operands[k], operands[1 - k]
         if x.adds is None:
             self._keep(node, k)
@@ -463,10 +464,12 @@ class _Body:
         return [x if is_own else self.lines.copied(again(x)) for x, is_own in zip(ends, own, strict=True)]
 
 
-def is_sparse_sum(operands: Sequence[Array]) -> bool:
-    """Return whether one of two operands has parts that are added to the other, of the same sizes."""
+def is_sparse_sum(node: Node, operands: Sequence[Array]) -> bool:
+    """Return whether one of two operands of a sum has parts that are added to the other, of the same sizes."""
     x, y = operands
-    return bool(x.dims) and x.dims == y.dims and (x.is_sum or y.is_sum)
+    extents, others = [v.meta.extents for v in node.inputs]
+    is_same = x.dims == y.dims or (extents == others and all(isinstance(e, Exact) for e in extents))
+    return bool(x.dims) and is_same and (x.has_parts or y.has_parts)
 
 
 class _Loop:
@@ -670,7 +673,8 @@ class _Loop:
         lines, pointer = self.lines, carry.buffer.name  # type: ignore[union-attr]
         if k not in self.changing:
             nexts[k] = lines.name("q")
-            lines.filled(whole(carry.dtype, carry.dims, Buffer(nexts[k], True)), y)
+            if y.buffer is None or not lines.moved(y.buffer, nexts[k]):
+                lines.filled(whole(carry.dtype, carry.dims, Buffer(nexts[k], True)), y)
             return [f"{{ {carry.kind} *z = {pointer}; {pointer} = {nexts[k]}; {nexts[k]} = z; }}"]
         one, other, local = lines.grown(), lines.grown(), lines.name("q")
         size = bytes_of(y.dims, carry.kind)

@@ -21,6 +21,7 @@ from anyshape.ops import reduction as rd
 LARGE_PRODUCT = 1 << 13  # multiplications of two matrices from which on a call of BLAS takes less time
 LARGE_SUMS = 1 << 12  # of a matrix and a vector
 STACKED = 4  # times as many of a product of stacks, which NumPy is called for
+COLUMNS = 128  # whose sums are in the nearest cache while rows are added to them
 BLOCK = 256  # elements whose sum has accumulators of vectors alone
 
 
@@ -50,6 +51,8 @@ def _reduced(site: Site, x: Array, axes: Sequence[int], dims: Texts) -> Array:
     """Return a reduction over axes."""
     reduction = reduction_in_nest(site.node.op, site.node.op, site.dtype)
     rest, lines = [a for a in range(len(x.dims)) if a not in axes], site.lines
+    if reduction.ufunc is np.add and reduction.accumulator == "double" and rest[-1:] == [len(x.dims) - 1]:
+        return _sums_of_rows(site, x, axes, dims)
     total = lines.name("r")
     vectors = reduction.pragma in ("+", "*") and site.dtype.kind != "c"
     simd = f"#pragma omp simd reduction({reduction.pragma}:{total})" if vectors else ""
@@ -68,6 +71,37 @@ def _reduced(site: Site, x: Array, axes: Sequence[int], dims: Texts) -> Array:
         lines.over([x.dims[a] for a in axes], body, simd)
 
     return totals(site, dims, total, one)
+
+
+def _sums_of_rows(site: Site, x: Array, axes: Sequence[int], dims: Texts) -> Array:
+    """Return a sum of floats over axes before the last one: rows of it are added up, in blocks as in `write_sum`."""
+    lines, rest = site.lines, [a for a in range(len(x.dims)) if a not in axes]
+    target = lines.allocated(site.dtype, dims)
+    total, lost, part, first, count, j, block, end, last = map(lines.name, "rkstnjben")
+    n = x.dims[axes[-1]]
+    each = f"for (int64_t {j} = 0; {j} < {count}; {j}++)"
+
+    def rows(own: list[str]) -> list[str]:
+        def blocks(i: list[str]) -> list[str]:
+            element = x.at(in_order([*rest, *axes], [*own, f"{first} + {j}", *i, last]))
+            return [
+                f"for (int64_t {block} = 0; {block} < {n}; {block} += {BLOCK}) {{",
+                f"const int64_t {end} = as_min({block} + {BLOCK}, {n});",
+                f"{each} {part}[{j}] = 0;",
+                f"for (int64_t {last} = {block}; {last} < {end}; {last}++) {{",
+                "#pragma omp simd",
+                f"{each} {part}[{j}] += {element}; }}",
+                f"{each} as_add(&{total}[{j}], &{lost}[{j}], {part}[{j}]); }}",
+            ]
+
+        lines.add(f"for (int64_t {first} = 0; {first} < {dims[-1]}; {first} += {COLUMNS}) {{")
+        lines.add(f"const int64_t {count} = as_min({COLUMNS}, {dims[-1]} - {first});")
+        lines.add(f"double {total}[{COLUMNS}] = {{0}}, {lost}[{COLUMNS}] = {{0}}, {part}[{COLUMNS}];")
+        lines.over([x.dims[a] for a in axes[:-1]], blocks)
+        return [f"{each} {target.at([*own, f'{first} + {j}'])} = {total}[{j}];", "}"]
+
+    lines.over(dims[:-1], rows)
+    return target
 
 
 def in_order(axes: Sequence[int], indices: Sequence[str]) -> list[str]:
@@ -109,9 +143,14 @@ def _sum_to_any(site: Site, x: Array, dims: Texts) -> Array:
     """Return the sum to sizes which may all be as in the operand, or 1."""
     axes, lines = site.params["axes"], site.lines
     target = lines.allocated(site.dtype, dims)
-    lines.over(dims, lambda i: [f"{target.at(i)} = 0;"])
     at = lambda i: target.at([stretched(i[a], n, x.dims[a]) for a, n in zip(axes, dims, strict=True)])
+    if list(axes) == [*range(len(x.dims))]:  # most often, nothing is stretched
+        lines.add(f"if ({' && '.join([f'{n} == {m}' for n, m in zip(dims, x.dims, strict=True)])}) {{")
+        lines.over(dims, lambda i: [f"{target.at(i)} = 0 + {x.at(i)};"])
+        lines.add("} else {")
+    lines.over(dims, lambda i: [f"{target.at(i)} = 0;"])
     lines.over(x.dims, lambda i: [f"{at(i)} += {x.at(i)};"])
+    lines.add(*["}"] * (list(axes) == [*range(len(x.dims))]))
     return target
 
 

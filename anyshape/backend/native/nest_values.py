@@ -46,6 +46,7 @@ class Array:
     - `depth`: how many steps compute an element; 0 for memory and views of it.
     - `adds`: writes the lines that add the elements to others, whose texts its argument gives: for sums of a few parts,
       whose other elements are 0. Such sums have memory of their own only where something else reads them.
+    - `fills`: writes the parts to zeros instead, where to add them would lose the sign of a zero.
     """
 
     dtype: np.dtype
@@ -55,6 +56,7 @@ class Array:
     parts: tuple[Array, ...] = ()
     depth: int = 0
     adds: Callable[[At], None] | None = None
+    fills: Callable[[At], None] | None = None
 
     @property
     def kind(self) -> str:
@@ -64,6 +66,11 @@ class Array:
     def is_sum(self) -> bool:
         """True for a sum of a few parts, whose elements have no text of their own."""
         return self.at is _unsettled
+
+    @property
+    def has_parts(self) -> bool:
+        """True if the elements of a few parts are all that adding it changes."""
+        return self.adds is not None and not self.is_zero
 
     @property
     def is_zero(self) -> bool:
@@ -179,11 +186,19 @@ class Lines:
         self.add(f"if (!{buffer.name}) AS_FAIL")
         return whole(dtype, dims, buffer)
 
+    def moved(self, buffer: Buffer, memory: str) -> bool:
+        """Let memory that this block allocates be other memory of its size; return whether it could."""
+        for k, line in enumerate(self.lines):
+            if f" *{buffer.name} = as_alloc(" in line:
+                self.lines[k] = f"{line.split(' = ')[0]} = {memory};"
+                return True
+        return False
+
     def filled(self, target: Array, source: Array) -> None:
         """Write the elements of an array to memory of the same sizes."""
         if source.is_sum and source.adds is not None:
             self.over(target.dims, lambda i: [f"{target.at(i)} = 0;"])
-            source.adds(target.at)
+            (source.fills or source.adds)(target.at)
             return
         if source.buffer is not None and target.buffer is not None and source.dims:
             count = product(target.dims)
@@ -225,7 +240,7 @@ class Lines:
 
 def become(x: Array, other: Array) -> None:
     """Let an array be another one, of the same elements, for all that reads it."""
-    x.at, x.buffer, x.parts, x.depth, x.adds = other.at, other.buffer, other.parts, other.depth, None
+    x.at, x.buffer, x.parts, x.depth, x.adds, x.fills = other.at, other.buffer, other.parts, other.depth, None, None
 
 
 def scalar(dtype: np.dtype, text: str) -> Array:
@@ -273,10 +288,16 @@ def bytes_of(dims: Sequence[str], kind: str) -> str:
     return f"as_bytes({' * '.join([f'(double){n}' for n in dims])}, {product(dims)} * {size})"
 
 
-def sparse(dtype: np.dtype, dims: Texts, parts: Sequence[Array], adds: Callable[[At], None]) -> Array:
+def sparse(
+    dtype: np.dtype,
+    dims: Texts,
+    parts: Sequence[Array],
+    adds: Callable[[At], None],
+    fills: Callable[[At], None] | None = None,
+) -> Array:
     """Return a sum of a few parts, whose other elements are 0."""
     count = 1 + sum([x.depth for x in parts if x.adds is not None])
-    return Array(dtype, dims, _unsettled, None, tuple(parts), count, adds)
+    return Array(dtype, dims, _unsettled, None, tuple(parts), count, adds, fills)
 
 
 def _unsettled(indices: Sequence[str]) -> str:
@@ -297,7 +318,7 @@ def again(x: Array) -> Array:
 def unowned(x: Array) -> Array:
     """Return an operand that a subgraph reads alone; what it settles, it settles for itself."""
     buffer = None if x.buffer is None else Buffer(x.buffer.name, False)
-    return Array(x.dtype, x.dims, x.at, buffer, (x,), x.depth, x.adds)
+    return Array(x.dtype, x.dims, x.at, buffer, (x,), x.depth, x.adds, x.fills)
 
 
 @dataclass(eq=False, slots=True)

@@ -140,9 +140,8 @@ def parts_left() -> int:
 
 def take_parts(parts: int) -> bool:
     """Return whether the current query may still take so many parts, and count them then."""
-    if enough := parts <= parts_left():
-        if _THREAD.query is not None:
-            _THREAD.query.leaves -= parts
+    if (enough := parts <= parts_left()) and _THREAD.query is not None:
+        _THREAD.query.leaves -= parts
     return enough
 
 

@@ -135,6 +135,19 @@ def tables(x):
 
 
 @program
+def windows(x):
+    """Zeros with a window, padded pieces, extremes with ties, and what is read behind a write to its memory."""
+    m, c = np.outer(x, x), x * 1
+    for i in range(x.shape[0]):
+        z = np.zeros_like(c)
+        z[i:] = c[: x.shape[0] - i] * -0.5
+        c[i] += z[-1]
+        m = np.minimum(m, np.add.outer(m[:, i], m[i, :])) + np.pad(m[1:, :-1] * x[i], ((0, 1), (1, 0)))
+        c = c - z + np.maximum(c, x) * np.sum(m, axis=0)
+    return c, m
+
+
+@program
 def chosen(x):
     """Choices between arrays, where a branch reads elements of a view, and one has nothing to do."""
     c, d = x * 1, x * x
@@ -566,6 +579,21 @@ def test_sums_with_zeros_have_the_sign_of_zero_of_numpy():
 
     x = np.linspace(-1.0, 1.0, 21)
     np.testing.assert_array_equal(np.signbit(jit(added, compile="wait")(x)), np.signbit(added(x)))
+
+
+def test_sums_of_columns_keep_what_additions_lose(served):
+    """Sums along the first axis lose no more digits than others, of more columns and rows than a block has."""
+
+    def sums(m):
+        total = np.zeros(m.shape[2:])
+        for i in range(m.shape[0]):
+            total = total + m[i].sum(axis=0)
+        return total
+
+    m = np.random.default_rng(0).normal(size=(2, 3000, 2, 130)) + 1e6
+    exact = m.astype(np.longdouble).sum(axis=(0, 1)).astype(float)
+    np.testing.assert_allclose(jit(sums, compile="wait")(m), exact, rtol=1e-15)
+    assert served == [True]
 
 
 @pytest.fixture

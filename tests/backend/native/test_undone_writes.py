@@ -277,3 +277,21 @@ def test_merged_loops_give_what_both_give(monkeypatch):
     monkeypatch.setattr(pipeline, "merge_loops", lambda graph: graph)
     for function in (recurrent, rows):
         check(function, sizes=(7, 0), ways=(lambda f: jit(f, compile="off"),))
+
+
+def test_extremes_save_bytes_for_each_element():
+    """A byte for each of three comparisons tells which of two arrays is chosen, in place of floats for both."""
+
+    def paths(m):
+        for k in range(m.shape[0]):
+            m = np.minimum(m, np.add.outer(m[:, k], m[k, :]))
+        return np.sum(m * m)
+
+    plan = anyshape.trace(grad(paths))(anyshape.ShapeDtypeStruct("n, n")).plan
+    values, _ = [step for step in plan.steps if step.op.name == "scan"]
+    assert [meta.dtype.itemsize for meta in values.results[1:]] == [1, 1, 1]
+    m = np.random.default_rng(1).integers(1, 30, size=(7, 7)) * 1.0  # ties are likely
+    for _ in range(2):
+        expected = jit(grad(paths), read_source="off")(m)  # of trips one by one, which save nothing
+        np.testing.assert_allclose(jit(grad(paths), compile="off")(m), expected, rtol=1e-12)
+        m[2, 3] = np.nan
