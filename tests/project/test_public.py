@@ -232,7 +232,7 @@ def restored_log_levels():
 @pytest.mark.parametrize("page", [p for p in PAGES if list(blocks(p))])
 @pytest.mark.usefixtures("restored_log_levels")
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
-    """The blocks of a page are one session, from top to bottom; prompts are checked as doctests."""
+    """The blocks of a page are one session; README's run alone. Prompts are checked as doctests."""
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -244,7 +244,8 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
             assert not runner.failures, "".join(report)
             names.update(example.globs)
         else:
-            exec(compile("\n" * (line - 1) + code, str(ROOT / page), "exec"), names)
+            own = {"__name__": "__main__"} if page == "README.md" else names
+            exec(compile("\n" * (line - 1) + code, str(ROOT / page), "exec"), own)
 
 
 def test_readme_exists_and_shows_code():
