@@ -204,6 +204,8 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: Any = -1, *, like: Any = No
     """Return a vector of the items of an iterable, as `numpy.fromiter`."""
     if active() is None or like is not None:
         return np.fromiter(iter, dtype, count, like=like)
+    if isinstance(iter, Traced) and iter.meta.rank == 1 and has_type(count, int) and count == -1:
+        return creation.array(iter, np.dtype(dtype))
     count = int(count)
     items = [*itertools.islice(iter, count if count >= 0 else None)]
     if not is_traced(*items):

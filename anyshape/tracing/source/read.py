@@ -42,8 +42,8 @@ _FORMATS = {code for name, code in dis.opmap.items() if name.startswith("FORMAT_
 _LOCAL_CALL = bytes([dis.opmap["PUSH_NULL"], 0, *([dis.opmap["LOAD_FAST"]] if sys.version_info < (3, 13) else [])])
 _MEANT = {
     "abs", "all", "any", "breakpoint", "complex", "divmod", "enumerate", "float", "int", "isinstance", "item", "len",
-    "math", "max", "min", "pow", "print", "range", "repr", "reversed", "round", "set_trace", "sorted", "str", "sum",
-    "tolist", "zip",
+    "math", "max", "min", "pairwise", "pow", "print", "range", "reduce", "repr", "reversed", "round", "set_trace",
+    "sorted", "str", "sum", "tolist", "zip",
 }  # fmt: skip  # builtins and methods that mean something else for traced values
 _MAKERS = {
     "arange", "array", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d", "atleast_3d", "block", "bool_",

@@ -119,11 +119,12 @@ class _Rewriter(ast.NodeTransformer):
         every, self._before = self._summaries.nodes(function.body)  # also behind a jump, which are left out
         self._inner = [n for n in every if isinstance(n, INNER)]
         self._nodes = [n for s in function.body for n in own_nodes(s)] if self._inner else every
-        self._globals, self._nonlocals, self._bound_inside = _outside(every, self._nodes)
         first = [*function.args.posonlyargs, *function.args.args][:1]
         self._first = first[0].arg if first else None
         arguments = walk(function.args)
         self._own = self._before | {n.arg for n in arguments if isinstance(n, ast.arg)}
+        self._globals, self._nonlocals, bound_inside = _outside(every, self._nodes)
+        self._bound_inside = bound_inside & self._own  # others are of functions between
         own = self._globals or self._nonlocals or self._bound_inside
         self._late = {} if own else late_texts([*every, *arguments])  # purposes of texts, by ids of expressions
 
@@ -408,7 +409,7 @@ class _Rewriter(ast.NodeTransformer):
     def _of_iterable(self, node: ast.Call, name: str) -> ast.Call | None:
         """Return what stands for a call of a generator, or of `zip(*x)`; None for others, as for `sum` of a list."""
         match node.args:
-            case [ast.GeneratorExp() as of, *_] if name in _LISTED:
+            case [ast.GeneratorExp() as of, *_] if name in _LISTED or _is_filled(node):
                 node.args[0] = ast.copy_location(ast.ListComp(of.elt, of.generators), of)
             case [ast.Starred(of)] if name == "zip" and not node.keywords:
                 return ast.copy_location(runtime("transposed", node.func, self.visit(of)), node)
@@ -588,6 +589,12 @@ def _with_texts(node: ast.Call) -> str:
     for keyword, value in zip(node.keywords, values[len(node.args) :], strict=True):
         keyword.value = value
     return "call" if last < 0 else "call_with_texts"
+
+
+def _is_filled(node: ast.Call) -> bool:
+    """Return whether a call is `np.fromiter` of all items."""
+    is_whole = len(node.args) < 3 and all(k.arg == "dtype" for k in node.keywords)
+    return is_whole and getattr(node.func, "attr", "") == "fromiter"
 
 
 def _read_to_end(args: list[Any]) -> None:

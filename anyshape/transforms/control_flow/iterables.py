@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -148,6 +149,15 @@ def reversed_(x: Any) -> Any:
     return Items(items.length, last, plain)
 
 
+def pairwise_(x: Any) -> Any:
+    """Return `itertools.pairwise(x)`; of open items, the items of one."""
+    items = items_of(x) if _may_be_open(x) else None
+    if items is None:
+        return itertools.pairwise(x)
+    pair = lambda k: (items.item(k), items.item(k + 1))
+    return Items(_length(0, items.length - 1, 1), pair, lambda: itertools.pairwise(items))
+
+
 def zip_(*xs: Any, strict: bool = False) -> Any:
     """Return `zip(*xs)`; of open items, the items of one, as many as the shortest has."""
     plain = lambda: builtins.zip(*xs, strict=strict)
@@ -178,4 +188,6 @@ def _shorter(a: Any, b: Any) -> Any:
     return min_dim(a, b)
 
 
-ITERATIONS: dict[Any, Callable[..., Any]] = {range: range_, enumerate: enumerate_, reversed: reversed_, zip: zip_}
+ITERATIONS: dict[Any, Callable[..., Any]] = {
+    range: range_, enumerate: enumerate_, reversed: reversed_, zip: zip_, itertools.pairwise: pairwise_,
+}  # fmt: skip

@@ -307,7 +307,26 @@ def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: An
     printed(*values, sep=sep, end=end, file=file, flush=flush, always=True)
 
 
-_BUILTINS: dict[Any, Callable[..., Any]] = {len: _length, print: _print, sorted: sorted_}
+def _reduce(function: Any, iterable: Any, *initial: Any) -> Any:
+    """Return `functools.reduce(function, iterable, *initial)`, by a loop of the program where it may be one."""
+    session, items, code = _session(), items_of(iterable), getattr(function, "__code__", None)
+    if items is None or session is None or code is None or not _is_kept(session, items.length, function, NO_FACTS):
+        return functools.reduce(call(function), iterable, *initial)
+    if not initial:
+        if not items.length > 0:
+            raise TypeError("reduce() of empty iterable with no initial value")
+        initial, items = (items.item(0),), items.rest()
+    result = types.CellType(initial[0])
+
+    def body(x: Any) -> None:
+        result.cell_contents = call(function)(result.cell_contents, x)
+
+    return kept_fold(session, items, body, result, code)
+
+
+_BUILTINS: dict[Any, Callable[..., Any]] = {
+    len: _length, print: _print, sorted: sorted_, functools.reduce: _reduce,
+}  # fmt: skip
 
 
 def _check_pure(session: Session, function: Any) -> None:

@@ -1,5 +1,8 @@
 """Functions with lists, ranges and unpacking, for tests of kept loops: each is run beside plain Python."""
 
+import functools
+import itertools
+
 import numpy as np
 
 from tests.tracing.source.loop_programs import program
@@ -71,3 +74,57 @@ def unpacked_slices(x):
         (d, e), f = x[i : i + 2], x[i]
         total += a * b - c + d * e * f
     return total
+
+
+@program
+def reduced(x):
+    return functools.reduce(lambda a, v: a * 0.5 + v, x, 0.0)
+
+
+@program
+def reduced_from_the_first(x):
+    return functools.reduce(_larger_or_less, x)
+
+
+def _larger_or_less(a, v):
+    if v > a:
+        return v
+    return a - 1.0
+
+
+@program
+def pairs_in_a_row(x):
+    out = [x[0] * 2] if len(x) else []
+    for a, b in itertools.pairwise(x):
+        if abs(b - a) > 1:
+            out.append(b)
+    return np.array(out), sum(b - a for a, b in itertools.pairwise(x)) * 1.0
+
+
+@program
+def filled_from_lists(x):
+    out, s = [], 0.0
+    for v in x:
+        s = 0.5 * s + v
+        out.append(s)
+    return np.fromiter(out, float), np.fromiter((v * v for v in x if v > 0), dtype=float), np.fromiter(x, int)
+
+
+@program
+def counters_of_functions(x):
+    def counter(k):
+        c = 0.0
+
+        def count(v):
+            nonlocal c
+            c += v * k
+            return c
+
+        return count
+
+    f, g = counter(1.0), counter(2.0)
+    for v in x:
+        f(v)
+        if v > 1:
+            g(v)
+    return f(0.0), g(0.0)

@@ -30,7 +30,7 @@ AS_WRITTEN = {
     "zip_star": "",
     "tried_slices": "may raise", "tried_items": "may raise", "raised_and_handled": "caught",
     "asserted_and_handled": "caught", "keys_tried": "is not a key", "pairs_of_a_deque": "members",
-    "loop_over_a_generator": "a generator",
+    "loop_over_a_generator": "a generator", "counters_of_functions": "outside of a function",
     "list_of_mask": "the function returns a list", "member_set": "type set",
     "appended_while_written": "which an iteration writes", "appended_after_in_place": "which an iteration writes",
     "view_appended": "which an iteration writes", "held_before_and_written": "written to later",
