@@ -15,6 +15,7 @@ import dis
 import logging
 import operator
 import re
+import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter, thread_time
@@ -30,7 +31,7 @@ from anyshape.graph.ir.graph import Graph, Value, decisions_of, drawing, is_gene
 from anyshape.graph.ir.tracebacks import raised_at
 from anyshape.graph.prover.constraints import RELATIONS, Claim, SizeNames, SourceLine
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.prover.user_stack import calls_traced_function, is_user_frame, tell
+from anyshape.graph.prover.user_stack import calls_traced_function, is_in_try, is_user_frame, tell
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, size_names
 from anyshape.graph.sizes import expr
@@ -40,7 +41,7 @@ from anyshape.numpy.operands import memory
 from anyshape.numpy.operands.promotion import asarray, dtype_of
 from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.numpy.serve import advise
-from anyshape.numpy.sizes.symdim import symdim
+from anyshape.numpy.sizes.symdim import SizeComparison, symdim
 from anyshape.support.fork_lock import collection_deferred, restores_thread
 from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.packages import (
@@ -342,6 +343,11 @@ def _hidden(error: Exception) -> Exception | None:
 Prepared: TypeAlias = tuple[Builder, Sequence[TensorMeta]]
 
 
+def _is_caught(scope: Scope, claim: Claim) -> bool:
+    """Return whether a claim on run-time sizes holds, by which an operation fails whose error the user may catch."""
+    return is_in_try(sys._getframe(1)) and bool(SizeComparison(claim, scope))
+
+
 def trace_call(
     function: Callable[..., Any], name: str, leaves: Leaves, names: Sequence[str], prepared: Prepared | None = None,
     strict: bool = False,
@@ -354,6 +360,7 @@ def trace_call(
     builder, metas = prepared if prepared is not None else any_sizes(leaves, names)
     answers = _Answers(builder, leaves.arrays, strict)
     builder.answer, builder.shown = answers, answers.shown
+    builder.scope.is_caught = _is_caught
     layouts: dict[tuple[int, str], Any] = {}
 
     def layout(value: Value, question: str):

@@ -114,6 +114,7 @@ class Scope:
         self._root = root.root if root is not None else None
         self.hints: dict[DimVar, int] | None = dict(hints) if hints is not None else None
         self.branch_rule: Callable[[Claim], bool] | None = None  # decides branches instead, while set
+        self.is_caught: Callable[[Scope, Claim], bool] | None = None  # decides where the user may catch an error
         self.is_apart: bool = False  # its assertions are of a subgraph that may not run
         self.closed = False  # its trace has ended: what the sizes of that call decide would hold for no other
         self.names: dict[str, Size] = {}  # sizes that were declared by name
@@ -275,6 +276,9 @@ class Scope:
         if verdict is NO:
             raise self._refuted(condition, operands)
         self._check_hints(condition)
+        is_caught, depends = self.is_caught, not self.runtime.keys().isdisjoint(claim.variables())
+        if depends and is_caught is not None and all(is_caught(self, part) for part in _where_it_fails(claim)):
+            raise self._refuted(condition, operands)
         self._refine(condition)
 
     def _refuted(self, condition: Condition, operands: Sequence[object]) -> errors.AnyshapeError:

@@ -111,6 +111,31 @@ def roots(x):
         return x - 1
 
 
+def third_of_positive(x):
+    y = x[x > 0.5]
+    try:
+        return y[2] * 2
+    except IndexError:
+        return x.sum()
+
+
+def largest_of_few(x):
+    y = x[x > 1]
+    try:
+        return y.max() + (y - y.mean()) @ np.ones(4)
+    except ValueError:
+        return x.sum() - 1
+
+
+def last_of_a_list(x):
+    items = [v for v in x[0] if v > 0]
+    try:
+        items[-1] = 5.0
+        return np.array(items)
+    except IndexError:
+        return x * 2
+
+
 def not_caught(x):
     try:
         return LINALG.inv(x)
@@ -120,7 +145,7 @@ def not_caught(x):
 
 ALL = [
     with_jitter, with_text, pseudo, in_a_callee, each_iteration, each_row, more_jitter, positions, ints, quotients,
-    roots, not_caught,
+    roots, third_of_positive, largest_of_few, last_of_a_list, not_caught,
 ]  # fmt: skip
 MATRICES = [np.eye(2), np.zeros((2, 2)), 2 * np.eye(3), np.full((2, 2), 7.0), -np.eye(2), np.full((1, 1), -3.0)]
 
