@@ -3,6 +3,8 @@
 Written by tools/make_stubs.py for SciPy 1.17.
 """
 
+from typing import Any
+
 from scipy.sparse.linalg import ArpackError as ArpackError
 from scipy.sparse.linalg import ArpackNoConvergence as ArpackNoConvergence
 from scipy.sparse.linalg import LaplacianNd as LaplacianNd
@@ -40,10 +42,52 @@ from scipy.sparse.linalg import svds as svds
 from scipy.sparse.linalg import tfqmr as tfqmr
 from scipy.sparse.linalg import use_solver as use_solver
 
-from anyshape.scipy.sparse.linalg.solvers import bicgstab as bicgstab
-from anyshape.scipy.sparse.linalg.solvers import cg as cg
 from anyshape.scipy.sparse.linalg.solvers import expm_multiply as expm_multiply
 from anyshape.scipy.sparse.linalg.solvers import factorized as factorized
-from anyshape.scipy.sparse.linalg.solvers import gmres as gmres
 from anyshape.scipy.sparse.linalg.solvers import spsolve as spsolve
-from anyshape.scipy.sparse.linalg.solvers import spsolve_triangular as spsolve_triangular
+
+def bicgstab(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: Any = 1e-05,
+    atol: Any = 0.0,
+    maxiter: Any = None,
+    M: Any = None,
+    callback: Any = None,
+) -> Any:
+    """Return the solution of A x = b by stabilised biconjugate gradients, and SciPy's code; see `cg`."""
+
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: Any = 1e-05,
+    atol: Any = 0.0,
+    maxiter: Any = None,
+    M: Any = None,
+    callback: Any = None,
+) -> Any:
+    """Return the solution of a Hermitian positive definite equation A x = b, and SciPy's code, 0 for convergence."""
+
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: Any = 1e-05,
+    atol: Any = 0.0,
+    restart: Any = None,
+    maxiter: Any = None,
+    M: Any = None,
+    callback: Any = None,
+    callback_type: Any = None,
+) -> Any:
+    """Return the solution of A x = b by generalised minimal residuals, and SciPy's code; see `cg` and `bicgstab`."""
+
+def spsolve_triangular(
+    A: Any, b: Any, lower: Any = True, overwrite_A: Any = False, overwrite_b: Any = False, unit_diagonal: Any = False
+) -> Any:
+    """Return the solution x of A x = b for a sparse triangular matrix, whose values and b may be traced; see `spsolve`."""

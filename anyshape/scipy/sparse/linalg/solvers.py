@@ -3,6 +3,7 @@
 Direct solvers of `scipy.sparse.linalg` in programs: SciPy's, in callbacks, with the derivative of the equation.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from anyshape.numpy.operands.promotion import as_traced, is_traced, result_type,
 from anyshape.numpy.serve import refuse
 from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.sparse.linalg import krylov
 from anyshape.support.packages import scipy_sparse, scipy_sparse_linalg
 from anyshape.support.true_types import has_type
@@ -26,7 +28,6 @@ from anyshape.transforms.control_flow.loops import fori_loop
 from anyshape.transforms.custom.implicit_solves import custom_linear_solve
 
 Function = Callable[[Any], Any]
-_FLAGS = {"rtol": 1e-5, "atol": 0.0, "maxiter": None}
 
 
 class _Vectors:
@@ -106,22 +107,19 @@ def _concrete(name: str, A, b, x0, M, options: dict[str, Any]):
     size = np.size(b)
 
     def operator(x):
-        if hasattr(x, "of_scipy"):
-            return x.of_scipy()
         if callable(x) and not hasattr(x, "matvec"):
             return scipy_sparse_linalg.LinearOperator((size, size), matvec=x, dtype=np.result_type(b, np.float32))
-        return x
+        return _theirs(x)
 
     return getattr(scipy_sparse_linalg, name)(operator(A), b, x0, M=operator(M), **options)
 
 
 def _call(name: str, method, A, b, x0, M, options: dict[str, Any], adjoint):
-    limits = {key: options.get(key, default) for key, default in _FLAGS.items()}
     if active() is None:
         return _concrete(name, A, b, x0, M, options)
-    if options.get("callback") is not None:
+    if options["callback"] is not None:
         raise ArgumentError(name, "callback", "is not called from a program", "leave it out")
-    return _solved(name, method, A, b, x0, M, limits, adjoint)
+    return _solved(name, method, A, b, x0, M, options, adjoint)
 
 
 def _of_hermitian(M, forward):
@@ -133,10 +131,8 @@ def _of_general(M, forward):
     return getattr(M, "T", None)
 
 
-def cg(
-    A: Any, b: Any, x0: Any = None, *, rtol: Any = 1e-5, atol: Any = 0.0, maxiter: Any = None, M: Any = None,
-    callback: Any = None,
-) -> tuple[Any, Any]:  # fmt: skip
+@signed_as_in(scipy_sparse_linalg)
+def cg(A, b, x0, rtol, atol, maxiter, M, callback) -> tuple[Any, Any]:
     """Return the solution of a Hermitian positive definite equation A x = b, and SciPy's code, 0 for convergence.
 
     - A and the preconditioner M are matrices, sparse or not, or functions of a vector.
@@ -155,10 +151,8 @@ def cg(
     return _call("cg", krylov.cg, A, b, x0, M, options, _of_hermitian)
 
 
-def bicgstab(
-    A: Any, b: Any, x0: Any = None, *, rtol: Any = 1e-5, atol: Any = 0.0, maxiter: Any = None, M: Any = None,
-    callback: Any = None,
-) -> tuple[Any, Any]:  # fmt: skip
+@signed_as_in(scipy_sparse_linalg)
+def bicgstab(A, b, x0, rtol, atol, maxiter, M, callback) -> tuple[Any, Any]:
     """Return the solution of A x = b by stabilised biconjugate gradients, and SciPy's code; see `cg`.
 
     A function M preconditions the equation alone, and a matrix M the transposed one of reverse mode too.
@@ -167,10 +161,8 @@ def bicgstab(
     return _call("bicgstab", krylov.bicgstab, A, b, x0, M, options, _of_general)
 
 
-def gmres(
-    A: Any, b: Any, x0: Any = None, *, rtol: Any = 1e-5, atol: Any = 0.0, restart: Any = None, maxiter: Any = None,
-    M: Any = None, callback: Any = None, callback_type: Any = None,
-) -> tuple[Any, Any]:  # fmt: skip
+@signed_as_in(scipy_sparse_linalg)
+def gmres(A, b, x0, rtol, atol, restart, maxiter, M, callback, callback_type) -> tuple[Any, Any]:
     """Return the solution of A x = b by generalised minimal residuals, and SciPy's code; see `cg` and `bicgstab`.
 
     A cycle has `restart` steps, by default 20, and `maxiter` counts cycles. Each one runs to its end, so a solution may
@@ -183,14 +175,41 @@ def gmres(
     return _call("gmres", lambda equation: krylov.gmres(equation, width), A, b, x0, M, options, _of_general)
 
 
-def _solution(options: dict[str, Any]) -> Callable[..., Any]:
-    """Return the function of values, rows, columns and right-hand sides that solves with SciPy."""
+def _theirs(x):
+    """Return SciPy's matrix of one of ours, and all else as it is."""
+    return x.of_scipy() if hasattr(x, "of_scipy") else x
 
-    def solution(data, row, col, b):
-        matrix = scipy_sparse.coo_array((data, (row, col)), shape=(b.shape[0], b.shape[0]))
-        return np.reshape(scipy_sparse_linalg.spsolve(matrix.tocsc(), b, **options), b.shape)
 
-    return solution
+def _equation(name: str, A, b, least: type = np.float64) -> tuple[Any, Any, Any, Any]:
+    """Return values, rows and columns of a square matrix, and right-hand sides, in one dtype that SciPy solves in."""
+    (data, row, col), shape = _values(A)
+    right = xp.asarray(b)
+    if right.ndim not in (1, 2):
+        raise ArgumentError(name, "b", f"has {right.ndim} axes", "pass a vector or a matrix")
+    ctx, rows = context_of(name, right), sizes(right)[0]
+    for side in sizes(xp.zeros(shape)):
+        ctx.require_equal(side, rows, f"the matrix has a side of {side}, and b has {rows} rows")
+    dtype = result_type(data, right, least)
+    dtype = dtype if dtype.char in "fdFD" else np.dtype(np.float64)
+    return data.astype(dtype), row, col, right.astype(dtype)
+
+
+def _product(data, row, col, x):
+    """Return the product of a matrix with a vector or matrix."""
+    terms = (data if x.ndim == 1 else data[:, None]) * xp.take(x, col, axis=0)
+    return xp.zeros(x.shape, x.dtype).at[row].add(terms)
+
+
+def _by_scipy(solve: Callable[[Any, Any], Any], data, row, col) -> Callable[[Any, Any], Any]:
+    """Return a solver for `custom_linear_solve` that calls SciPy's when the program runs."""
+
+    def run(data, row, col, b):
+        places = row.astype(np.intc), col.astype(np.intc)  # up to SciPy 1.16, SuperLU takes no others
+        matrix = scipy_sparse.csc_array((data, places), shape=(b.shape[0], b.shape[0]))
+        return np.reshape(solve(matrix, b), b.shape)
+
+    values = [stop_gradient(part) for part in (data, row, col)]
+    return lambda matvec, b: pure_callback(run, ShapeDtypeStruct(b.shape, b.dtype), *values, stop_gradient(b))
 
 
 def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:
@@ -208,61 +227,29 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
     """
     options = {"permc_spec": permc_spec, "use_umfpack": use_umfpack}
     if not _is_traced(A) and not is_traced(b):
-        return scipy_sparse_linalg.spsolve(*(x.of_scipy() if hasattr(x, "of_scipy") else x for x in (A, b)), **options)
-    (data, row, col), shape = _values(A)
-    right = xp.asarray(b)
-    if right.ndim not in (1, 2):
-        raise ArgumentError("spsolve", "b", f"has {right.ndim} axes", "pass a vector or a matrix")
-    ctx, rows = context_of("spsolve", right), sizes(right)[0]
-    for side in sizes(xp.zeros(shape)):
-        ctx.require_equal(side, rows, f"the matrix has a side of {side}, and b has {rows} rows")
-    dtype = result_type(data, right, np.float32)
-    dtype = dtype if dtype.char in "fdFD" else np.dtype(np.float64)
-    data, right = data.astype(dtype), right.astype(dtype)
-
-    def product(x):
-        terms = (data if x.ndim == 1 else data[:, None]) * xp.take(x, col, axis=0)
-        return xp.zeros(x.shape, dtype).at[row].add(terms)
-
-    def solver(row, col) -> Callable[[Any, Any], Any]:
-        values, solution = [stop_gradient(part) for part in (data, row, col)], _solution(options)
-        return lambda matvec, b: pure_callback(solution, ShapeDtypeStruct(b.shape, dtype), *values, stop_gradient(b))
-
+        return scipy_sparse_linalg.spsolve(_theirs(A), _theirs(b), **options)
+    *matrix, right = _equation("spsolve", A, b, np.float32)
+    data, row, col = matrix
+    solve = lambda matrix, b: scipy_sparse_linalg.spsolve(matrix, b, **options)
     columns = right[:, 0] if right.ndim == 2 and right.shape[1] == 1 else right
-    return custom_linear_solve(product, columns, solver(row, col), solver(col, row))
+    solvers = _by_scipy(solve, *matrix), _by_scipy(solve, data, col, row)
+    return custom_linear_solve(lambda x: _product(*matrix, x), columns, *solvers)
 
 
-def spsolve_triangular(
-    A, b, lower: bool = True, overwrite_A: bool = False, overwrite_b: bool = False, unit_diagonal: bool = False
-) -> Any:
+@signed_as_in(scipy_sparse_linalg)
+def spsolve_triangular(A, b, lower, overwrite_A, overwrite_b, unit_diagonal) -> Any:
     """Return the solution x of A x = b for a sparse triangular matrix, whose values and b may be traced; see `spsolve`.
 
     With `unit_diagonal` the diagonal counts as ones.
     """
     if not _is_traced(A) and not is_traced(b):
-        matrix = A.of_scipy() if hasattr(A, "of_scipy") else A
-        return scipy_sparse_linalg.spsolve_triangular(matrix, b, lower, overwrite_A, overwrite_b, unit_diagonal)
-    (data, row, col), shape = _values(A)
-    right = xp.asarray(b)
-    context_of("spsolve_triangular", right).require_equal(sizes(xp.zeros(shape))[0], sizes(right)[0], "A and b fit")
-    dtype = result_type(data, right, np.float64)
-    data, right = data.astype(dtype), right.astype(dtype)
+        return scipy_sparse_linalg.spsolve_triangular(_theirs(A), b, lower, overwrite_A, overwrite_b, unit_diagonal)
+    data, row, col, right = _equation("spsolve_triangular", A, b)
     data = xp.where(row == col, 0.0, data) if unit_diagonal else data
-
-    def product(x):
-        terms = (data if x.ndim == 1 else data[:, None]) * xp.take(x, col, axis=0)
-        return xp.zeros(x.shape, dtype).at[row].add(terms) + (x if unit_diagonal else 0.0)
-
-    def solver(row, col, lower: bool) -> Callable[[Any, Any], Any]:
-        def solution(data, row, col, b):
-            places = row.astype(np.intc), col.astype(np.intc)  # up to SciPy 1.16, SuperLU takes no others
-            matrix = scipy_sparse.coo_array((data, places), shape=(b.shape[0], b.shape[0])).tocsr()
-            return scipy_sparse_linalg.spsolve_triangular(matrix, b, lower, unit_diagonal=unit_diagonal)
-
-        values = [stop_gradient(part) for part in (data, row, col)]
-        return lambda matvec, b: pure_callback(solution, ShapeDtypeStruct(b.shape, dtype), *values, stop_gradient(b))
-
-    return custom_linear_solve(product, right, solver(row, col, lower), solver(col, row, not lower))
+    solve = lambda lower, A, b: scipy_sparse_linalg.spsolve_triangular(A, b, lower, unit_diagonal=unit_diagonal)
+    product = lambda x: _product(data, row, col, x) + (x if unit_diagonal else 0.0)
+    forward = _by_scipy(functools.partial(solve, lower), data, row, col)
+    return custom_linear_solve(product, right, forward, _by_scipy(functools.partial(solve, not lower), data, col, row))
 
 
 _TERMS = 20  # of the series of a step whose norm is at most 1: the rest is below 1e-19
@@ -275,18 +262,10 @@ def expm_multiply(A, B, start=None, stop=None, num=None, endpoint=None, traceA=N
     by B. Intervals of times are for concrete arguments.
     """
     if not _is_traced(A) and not is_traced(B):
-        matrix = A.of_scipy() if hasattr(A, "of_scipy") else A
-        return scipy_sparse_linalg.expm_multiply(matrix, B, start, stop, num, endpoint, traceA)
+        return scipy_sparse_linalg.expm_multiply(_theirs(A), B, start, stop, num, endpoint, traceA)
     if any(x is not None for x in (start, stop, num, endpoint)):
         raise refuse("scipy.sparse.linalg.expm_multiply with an interval of times")
-    (data, row, col), shape = _values(A)
-    right = xp.asarray(B)
-    sides = sizes(xp.zeros(shape))
-    ctx = context_of("expm_multiply", right)
-    ctx.require_equal(sides[0], sides[1], "the matrix is square")
-    ctx.require_equal(sides[0], sizes(right)[0], "A and B fit")
-    dtype = result_type(data, right, np.float64)
-    data, right = data.astype(dtype), right.astype(dtype)
+    data, row, col, right = _equation("expm_multiply", A, B)
     mean = xp.sum(xp.where(row == col, data, 0.0)) / max_dim(right.shape[0], 1)
     ones = xp.ones((right.shape[0],))
     loads = xp.zeros((right.shape[0],)).at[col].add(stop_gradient(xp.abs(data))) + stop_gradient(xp.abs(mean)) * ones
@@ -296,8 +275,7 @@ def expm_multiply(A, B, start=None, stop=None, num=None, endpoint=None, traceA=N
     def advanced(_, x):
         term = total = x
         for k in range(1, _TERMS + 1):
-            values = (data if x.ndim == 1 else data[:, None]) * xp.take(term, col, axis=0)
-            term = (xp.zeros(x.shape, dtype).at[row].add(values) - mean * term) * (width / k)
+            term = (_product(data, row, col, term) - mean * term) * (width / k)
             total = total + term
         return total * xp.exp(mean * width)
 
@@ -325,6 +303,5 @@ def factorized(A: Any) -> Callable[[Any], Any]:
     """Return the function of b that solves A x = b; a traced matrix is factorised at each call of it."""
     if _is_traced(A):
         return lambda b: spsolve(A, b)
-    concrete = A.of_scipy() if hasattr(A, "of_scipy") else A
-    solve = scipy_sparse_linalg.factorized(scipy_sparse.csc_array(concrete))
+    solve = scipy_sparse_linalg.factorized(scipy_sparse.csc_array(_theirs(A)))
     return lambda b: spsolve(A, b) if is_traced(b) else solve(b)

@@ -166,25 +166,15 @@ def _yule(both, first, second, none):
     return _ratio(2.0 * mixed, both * none + mixed)
 
 
-def _russellrao(both, first, second, none):
-    count = both + first + second + none
-    return (count - both) / count
-
-
 # Dissimilarities of bools, by the numbers of components that `_counts` returns.
 OF_COUNTS: Mapping[str, Callable[[Any, Any, Any, Any], Any]] = {
     "dice": lambda both, first, second, none: (first + second) / (2.0 * both + first + second),
     "jaccard": lambda both, first, second, none: _ratio(first + second, both + first + second),
     "rogerstanimoto": lambda both, first, second, none: 2.0 * (first + second) / (both + none + 2.0 * (first + second)),
-    "russellrao": _russellrao,
+    "russellrao": lambda both, first, second, none: (first + second + none) / (both + first + second + none),
     "sokalsneath": lambda both, first, second, none: 2.0 * (first + second) / (both + 2.0 * (first + second)),
     "yule": _yule,
 }
-
-
-def _of_counts(name: str) -> Metric:
-    """Return a dissimilarity of vectors of bools."""
-    return lambda u, v, w=None: OF_COUNTS[name](*_counts(u, v, w))
 
 
 METRICS: Mapping[str, Metric] = {
@@ -195,8 +185,7 @@ METRICS: Mapping[str, Metric] = {
             mahalanobis, minkowski, seuclidean, sqeuclidean,
         )
     },
-    **{name: _of_counts(name) for name in OF_COUNTS},
-    "russellrao": lambda u, v, w=None: hamming((xp.asarray(u) != 0) & (xp.asarray(v) != 0), True, w),
+    **{name: lambda u, v, w=None, form=form: form(*_counts(u, v, w)) for name, form in OF_COUNTS.items()},
 }  # fmt: skip
 
 
@@ -258,14 +247,10 @@ def _metric(name: str, metric, options: dict[str, Any], a, b) -> tuple[Metric, A
         options["V"] = xp.var(_stacked(a, b), axis=0, ddof=1)
     if key == "mahalanobis" and "VI" not in options:
         options["VI"] = xp.linalg.inv(xp.atleast_2d(xp.cov(_stacked(a, b).T))).T
-    whole = MATRICES[key](a, _or_same(key, a, b), **options) if key in MATRICES else None
+    other = a if b is None and key not in OF_POWERS else b
+    whole = MATRICES[key](a, other, **options) if key in MATRICES else None
     rows = (lambda x: x) if key in OF_COUNTS else real_floats
     return lambda u, v: METRICS[key](rows(u), rows(v), **options), whole
-
-
-def _or_same(key: str, a, b):
-    """Return b, or a in its place for a distance that has no short way without b."""
-    return a if b is None and key not in OF_POWERS else b
 
 
 def _stacked(a, b):
@@ -369,10 +354,6 @@ def _minkowski(a, b, p=2, w=None):
     return None if is_traced(p) or not 0 < p < np.inf else _powers(p, root=p != 1)(a, b, w)
 
 
-def _seuclidean(a, b, V):
-    return _of_rows(a, b, 1 / xp.sqrt(xp.asarray(V, np.float64)), 2, True)
-
-
 def _cosine(a, b, w=None):
     """Return 1 less the cosines of angles."""
     a, b = real_floats(a), real_floats(b)
@@ -406,7 +387,7 @@ MATRICES: Mapping[str, Matrix] = {
     "sqeuclidean": _powers(2, root=False),
     "euclidean": _powers(2, root=True),
     "minkowski": _minkowski,
-    "seuclidean": _seuclidean,
+    "seuclidean": lambda a, b, V: _of_rows(a, b, 1 / xp.sqrt(xp.asarray(V, np.float64)), 2, True),
     "cosine": _cosine,
     "correlation": _correlation,
     **{name: _pairs_of_counts(name) for name in OF_COUNTS},
