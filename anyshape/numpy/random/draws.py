@@ -16,7 +16,16 @@ from anyshape.graph.shapes.array_type import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.indexing import take
 from anyshape.numpy.linalg.decompositions import svd
-from anyshape.numpy.operands.promotion import as_traced, asarray, axis_of, choice_of, new_shape, new_size, sizes
+from anyshape.numpy.operands.promotion import (
+    as_traced,
+    asarray,
+    axis_of,
+    choice_of,
+    new_shape,
+    new_size,
+    number_dtype,
+    sizes,
+)
 from anyshape.ops import control as ct
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -139,7 +148,9 @@ class Draws(_Rows):
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         low, high = parameter("uniform", "low", low), parameter("uniform", "high", high)
         span = _difference(high, low)
-        require("uniform", "high - low must be finite and not negative", span, _is_span)
+        require(
+            "uniform", "high - low must be finite and not negative", span, lambda x: np.isfinite(x) & ~np.signbit(x)
+        )
         return self._affine("random", low, span, size)
 
     def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
@@ -225,6 +236,15 @@ class Draws(_Rows):
         numbers, _ = rd.draw(self._one(method), method, shape, *operands, dtype=dtype, options=options)
         return shown(numbers, size is None, kind)
 
+    def _integers(self, method: str, low, high, size, dtype, options=()):
+        """Return integers from a bound on, or from 0 up to the only one."""
+        if high is None:
+            low, high = 0, low
+        number = number_dtype(dtype, method)
+        wide = np.dtype(np.uint64) if number == np.uint64 else INT
+        bounds = [integer_parameter(method, name, x, wide) for name, x in (("low", low), ("high", high))]
+        return self._numbers("integers", bounds, size, number, dtype if dtype in (bool, int) else np.generic, options)
+
     def _typed(self, method: str, operands: Sequence[Any], size, dtype, out, options=()):
         """Return floats of a precision, written into `out` if that is given."""
         if (dtype := np.dtype(dtype)) not in (np.float32, np.float64):
@@ -267,22 +287,20 @@ class Draws(_Rows):
 
 def parameter(method: str, name: str, x: Any) -> Any:
     """Return a parameter as float64, as NumPy's methods take it."""
-    array = np.asarray(x) if _is_known(x) else asarray(x, None, method)
-    if array.dtype.kind not in "biuf":
-        raise DTypeError(method, f"{name} is {array.dtype}", "pass real numbers", user_line())
-    return ew.convert(array, FLOAT) if isinstance(array, Traced) else array.astype(FLOAT, copy=False)
+    return _converted(method, name, x, FLOAT, "biuf", "pass real numbers")
 
 
 def integer_parameter(method: str, name: str, x: Any, dtype: np.dtype) -> Any:
-    array = np.asarray(x) if _is_known(x) else asarray(x, None, method)
-    if array.dtype.kind not in "biu":
-        raise DTypeError(method, f"{name} is {array.dtype}", "convert it with astype(int)", user_line())
+    return _converted(method, name, x, dtype, "biu", "convert it with astype(int)")
+
+
+def _converted(method: str, name: str, x, dtype: np.dtype, kinds: str, advice: str):
+    """Return a parameter in a dtype; raise DTypeError for kinds that NumPy does not take."""
+    is_known = has_type(x, (bool, int, float, complex, np.generic, np.ndarray))
+    array = np.asarray(x) if is_known else asarray(x, None, method)
+    if array.dtype.kind not in kinds:
+        raise DTypeError(method, f"{name} is {array.dtype}", advice, user_line())
     return ew.convert(array, dtype) if isinstance(array, Traced) else array.astype(dtype, copy=False)
-
-
-def _is_known(x) -> bool:
-    """Return whether a parameter is a number or an array of NumPy, known while the function is traced."""
-    return has_type(x, (bool, int, float, complex, np.generic, np.ndarray))
 
 
 def _is_number(x, number: float) -> bool:
@@ -303,10 +321,6 @@ def _scale(method: str, name: str, x):
     scale = parameter(method, name, x)
     require(method, f"{name} must not be negative", scale, lambda x: ~np.signbit(x) | np.isnan(x))
     return scale
-
-
-def _is_span(x):
-    return np.isfinite(x) & ~np.signbit(x)
 
 
 def require(method: str, demand: str, x: Any, holds: Callable[[Any], Any]) -> None:

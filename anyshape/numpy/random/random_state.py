@@ -13,6 +13,7 @@ methods draw when the program runs, from the generator, which is a constant of t
 """
 
 import functools
+import operator
 import types
 import weakref
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.indexing import take, take_along_axis
 from anyshape.numpy.linalg.decompositions import eigh, svd
 from anyshape.numpy.linalg.solving import cholesky
-from anyshape.numpy.operands.promotion import asarray, axis_of, choice_of, flag_of, number_dtype, sizes
+from anyshape.numpy.operands.promotion import asarray, axis_of, choice_of, flag_of, sizes
 from anyshape.numpy.random.draws import BITS, INT, Draws, integer_parameter, parameter, refused, written_into
 from anyshape.ops import movement as mv
 from anyshape.ops import random as rd
@@ -53,8 +54,7 @@ class TracedRandomState(Draws, np.random.RandomState):
     def random_sample(self, size: Any = None) -> Any:
         return self._typed("random", (), size, np.float64, None)
 
-    def random(self, size: Any = None) -> Any:
-        return self.random_sample(size)
+    random = random_sample
 
     def rand(self, *size: Any) -> Any:
         return self.random_sample(size or None)
@@ -72,12 +72,7 @@ class TracedRandomState(Draws, np.random.RandomState):
         return self._typed("standard_gamma", [parameter("standard_gamma", "shape", shape)], size, np.float64, None)
 
     def randint(self, low: Any, high: Any = None, size: Any = None, dtype: Any = int) -> Any:
-        if high is None:
-            low, high = 0, low
-        kind = dtype if dtype in (bool, int) else np.generic
-        wide = np.dtype(np.uint64) if number_dtype(dtype, "randint") == np.uint64 else INT
-        bounds = [integer_parameter("randint", name, x, wide) for name, x in (("low", low), ("high", high))]
-        return self._numbers("integers", bounds, size, number_dtype(dtype, "randint"), kind)
+        return self._integers("randint", low, high, size, dtype)
 
     # -- vectors and positions
 
@@ -140,13 +135,8 @@ class TracedGenerator(Draws, np.random.Generator):
         return self._typed("standard_gamma", [parameter("standard_gamma", "shape", shape)], size, dtype, out)
 
     def integers(self, low, high=None, size=None, dtype=np.int64, endpoint: bool = False) -> Any:
-        if high is None:
-            low, high = 0, low
-        kind = dtype if dtype in (bool, int) else np.generic
-        wide = np.dtype(np.uint64) if number_dtype(dtype, "integers") == np.uint64 else INT
-        bounds = [integer_parameter("integers", name, x, wide) for name, x in (("low", low), ("high", high))]
         options = (("endpoint", flag_of("integers", "endpoint", endpoint)),)
-        return self._numbers("integers", bounds, size, number_dtype(dtype, "integers"), kind, options)
+        return self._integers("integers", low, high, size, dtype, options)
 
     def multivariate_hypergeometric(self, colors, nsample, size=None, method: str = "marginals") -> Any:
         name = "multivariate_hypergeometric"
@@ -224,11 +214,11 @@ def _for_code(original):
     return original if builder is None else traced_form(original, builder)
 
 
-class _GeneratorStandIn(np.random.Generator):
-    """`Generator` that a traced function closes over."""
+class _StandIn:
+    """Generator that a traced function closes over."""
 
-    def __init__(self, original: np.random.Generator) -> None:
-        super().__init__(BITS)
+    def __init__(self, original: Any) -> None:
+        super().__init__(BITS)  # type: ignore[call-arg]  # of the generator that stands behind this class
         object.__setattr__(self, "original", original)
 
     def __getattribute__(self, name: str) -> Any:
@@ -240,16 +230,12 @@ class _GeneratorStandIn(np.random.Generator):
     __str__ = __repr__
 
 
-class _StateStandIn(np.random.RandomState):
+class _GeneratorStandIn(_StandIn, np.random.Generator):
+    """`Generator` that a traced function closes over."""
+
+
+class _StateStandIn(_StandIn, np.random.RandomState):
     """`RandomState` that a traced function closes over."""
-
-    def __init__(self, original: np.random.RandomState) -> None:
-        super().__init__(BITS)
-        object.__setattr__(self, "original", original)
-
-    __getattribute__ = _GeneratorStandIn.__getattribute__
-    __repr__ = _GeneratorStandIn.__repr__
-    __str__ = __repr__
 
 
 _STAND_INS = (_GeneratorStandIn, _StateStandIn)
@@ -280,7 +266,7 @@ def stand_in(x: Any) -> Any:
     """Return x with a stand-in for the generator that it is, that it is a method of, or that it holds as a tuple."""
     if type(x) is tuple:
         parts = tuple(map(stand_in, x))
-        return x if all(map(_is, parts, x)) else parts
+        return x if all(map(operator.is_, parts, x)) else parts
     if has_type(x, drawing()):
         if hasattr(x, "traced") or type(x) in _STAND_INS:
             return x
@@ -301,10 +287,6 @@ class _Method:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Draw."""
         return getattr(_for_code(self.owner), self.__name__)(*args, **kwargs)
-
-
-def _is(a, b) -> bool:
-    return a is b
 
 
 def is_one(a: Any, b: Any) -> bool:
