@@ -9,23 +9,9 @@ from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.movement import atleast_1d
+from anyshape.numpy.operands import reduction_args as ra
 from anyshape.numpy.operands.memory import makes_copy, writes_out
 from anyshape.numpy.operands.promotion import asarray, axis_of, result_type, sizes
-from anyshape.numpy.operands.reduction_args import (
-    ABSENT,
-    accumulation_dtype,
-    apply_mask,
-    broadcast_back,
-    count_along,
-    extreme_value,
-    finite_or_zero,
-    flat_if_no_axis,
-    reduced_axes,
-    refuse_mask_without_start,
-    restore_axes,
-    start_value,
-    sum_over,
-)
 from anyshape.numpy.operands.ufuncs import publish
 from anyshape.numpy.serve import serve
 from anyshape.numpy.sizes.shape_tuple import is_shape, reduce_sizes
@@ -70,22 +56,22 @@ def _accumulated(
 
     def function(
         a, axis = None, dtype = None, out = None,
-        keepdims = ABSENT, initial = ABSENT, where = ABSENT
+        keepdims = ra.ABSENT, initial = ra.ABSENT, where = ra.ABSENT
     ):  # fmt: skip
-        if is_shape(a, axis, dtype, out) and keepdims is initial is where is ABSENT:
+        if is_shape(a, axis, dtype, out) and keepdims is initial is where is ra.ABSENT:
             return reduce_sizes(ufunc, a)
-        x = asarray(a, accumulation_dtype(ufunc, a, dtype))
-        axes = reduced_axes(name, axis, x.ndim)
-        x = apply_mask(name, x, where, identity)
+        x = asarray(a, ra.accumulation_dtype(ufunc, a, dtype))
+        axes = ra.reduced_axes(name, axis, x.ndim)
+        x = ra.apply_mask(name, x, where, identity)
         if initial is None:  # then nothing is an error, although it has a sum
-            refuse_mask_without_start(name, where)
-            context_of(name, x).require(at_least(count_along(x, axes), 1), "there is nothing to start from")
-        if initial is ABSENT or initial is None:
-            return restore_axes(reduce(x, axes), axes, keepdims)
-        first = start_value(name, initial, x.dtype)
+            ra.refuse_mask_without_start(name, where)
+            context_of(name, x).require(at_least(ra.count_along(x, axes), 1), "there is nothing to start from")
+        if initial is ra.ABSENT or initial is None:
+            return ra.restore_axes(reduce(x, axes), axes, keepdims)
+        first = ra.start_value(name, initial, x.dtype)
         if axes and ufunc is np.multiply and x.dtype.kind in "fc":  # last, it could meet an overflow too late
-            return restore_axes(reduce(_behind(first, x, axes), (0,)), axes, keepdims)
-        return combine(restore_axes(reduce(x, axes) if axes else x, axes, keepdims), first)
+            return ra.restore_axes(reduce(_behind(first, x, axes), (0,)), axes, keepdims)
+        return combine(ra.restore_axes(reduce(x, axes) if axes else x, axes, keepdims), first)
 
     return publish(makes_copy(function), name, __name__, f"{summary}\n\n{_SUM_DOC}")
 
@@ -94,11 +80,13 @@ def _behind(first, x, axes: tuple[int, ...]):
     """Return the reduced axes of x as one axis in front, with a number before its elements."""
     remaining = [a for a in range(x.ndim) if a not in axes]
     shape = [sizes(x)[a] for a in remaining]
-    rows = mv.reshape(mv.transpose(x, (*axes, *remaining)), (count_along(x, axes), *shape))
+    rows = mv.reshape(mv.transpose(x, (*axes, *remaining)), (ra.count_along(x, axes), *shape))
     return mv.concatenate([mv.broadcast_to(first, (1, *shape)), rows], 0)
 
 
-sum: Callable[..., Any] = _accumulated(np.add, "sum", sum_over, ew.add, 0, "Return the sum of the elements along axes.")
+sum: Callable[..., Any] = _accumulated(
+    np.add, "sum", ra.sum_over, ew.add, 0, "Return the sum of the elements along axes."
+)
 prod: Callable[..., Any] = _accumulated(
     np.multiply, "prod", rd.reduce_prod, ew.mul, 1, "Return the product of the elements along axes."
 )
@@ -110,8 +98,8 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
     """
     x = ew.convert(asarray(a, _BOOL), np.dtype(np.int64))
-    axes = reduced_axes("count_nonzero", axis, x.ndim)
-    return restore_axes(rd.reduce_sum(x, axes), axes, keepdims)
+    axes = ra.reduced_axes("count_nonzero", axis, x.ndim)
+    return ra.restore_axes(rd.reduce_sum(x, axes), axes, keepdims)
 
 
 # -- extremes ----------------------------------------------------------------------------------------------------
@@ -122,17 +110,17 @@ def _extreme(
 ) -> Callable[..., Any]:
     """Build `max` (sign -1: over no elements it is the least value) or `min`."""
 
-    def function(a, axis=None, out=None, keepdims=ABSENT, initial=ABSENT, where=ABSENT):
-        if is_shape(a, axis, None, out) and keepdims is initial is where is ABSENT:
+    def function(a, axis=None, out=None, keepdims=ra.ABSENT, initial=ra.ABSENT, where=ra.ABSENT):
+        if is_shape(a, axis, None, out) and keepdims is initial is where is ra.ABSENT:
             return reduce_sizes(np.maximum if sign < 0 else np.minimum, a)
         x = asarray(a)
-        axes = reduced_axes(name, axis, x.ndim)
-        if initial is ABSENT or initial is None:
-            refuse_mask_without_start(name, where)
-            return restore_axes(reduce(x, axes), axes, keepdims)
-        x = apply_mask(name, x, where, extreme_value(x.dtype, sign))
-        first = start_value(name, initial, x.dtype)  # before the elements: of two zeros or NaNs the order counts
-        return combine(first, restore_axes(reduce(x, axes, empty=True), axes, keepdims))
+        axes = ra.reduced_axes(name, axis, x.ndim)
+        if initial is ra.ABSENT or initial is None:
+            ra.refuse_mask_without_start(name, where)
+            return ra.restore_axes(reduce(x, axes), axes, keepdims)
+        x = ra.apply_mask(name, x, where, ra.extreme_value(x.dtype, sign))
+        first = ra.start_value(name, initial, x.dtype)  # before the elements: of two zeros or NaNs the order counts
+        return combine(first, ra.restore_axes(reduce(x, axes, empty=True), axes, keepdims))
 
     return publish(makes_copy(function), name, __name__, f"{summary}\n\n{_EXTREME_DOC}")
 
@@ -148,29 +136,29 @@ amin: Callable[..., Any] = min
 
 
 @writes_out
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT) -> Any:
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = ra.ABSENT) -> Any:
     """Return the largest minus the smallest element along axes.
 
     `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
     With traced operands `out` must be traced too.
     """
     x = asarray(a)
-    axes = reduced_axes("ptp", axis, x.ndim)
-    return restore_axes(ew.sub(rd.reduce_max(x, axes), rd.reduce_min(x, axes)), axes, keepdims)
+    axes = ra.reduced_axes("ptp", axis, x.ndim)
+    return ra.restore_axes(ew.sub(rd.reduce_max(x, axes), rd.reduce_min(x, axes)), axes, keepdims)
 
 
 def _position(name: str, find: Callable[[Any, int], Any], summary: str) -> Callable[..., Any]:
     """Build `argmax` or `argmin`."""
 
-    def function(a, axis=None, out=None, *, keepdims=ABSENT):
-        x, is_kept = asarray(a), keepdims is not ABSENT and bool(keepdims)
+    def function(a, axis=None, out=None, *, keepdims=ra.ABSENT):
+        x, is_kept = asarray(a), keepdims is not ra.ABSENT and bool(keepdims)
         rank = x.ndim
         if axis is None or rank == 0:
             if axis is not None:
                 axis_of(axis, 1, name)
-            return restore_axes(find(mv.reshape(x, (count_along(x),)), 0), tuple(range(rank)), is_kept)
+            return ra.restore_axes(find(mv.reshape(x, (ra.count_along(x),)), 0), tuple(range(rank)), is_kept)
         chosen = axis_of(axis, rank, name)
-        return restore_axes(find(x, chosen), (chosen,), is_kept)
+        return ra.restore_axes(find(x, chosen), (chosen,), is_kept)
 
     return publish(function, name, __name__, f"{summary}\n\n{_POSITION_DOC}")
 
@@ -187,10 +175,10 @@ argmin: Callable[..., Any] = _position(
 def _logical(name: str, reduce: Callable[..., Any], identity: bool, summary: str) -> Callable[..., Any]:
     """Build `any` or `all`."""
 
-    def function(a, axis=None, out=None, keepdims=ABSENT, *, where=ABSENT):
+    def function(a, axis=None, out=None, keepdims=ra.ABSENT, *, where=ra.ABSENT):
         x = asarray(a, _BOOL)
-        axes = reduced_axes(name, axis, x.ndim)
-        return restore_axes(reduce(apply_mask(name, x, where, identity), axes), axes, keepdims)
+        axes = ra.reduced_axes(name, axis, x.ndim)
+        return ra.restore_axes(reduce(ra.apply_mask(name, x, where, identity), axes), axes, keepdims)
 
     return publish(function, name, __name__, f"{summary}\n\n{_LOGICAL_DOC}")
 
@@ -205,7 +193,7 @@ def _running(ufunc: np.ufunc, name: str, accumulate: Callable[..., Any], summary
     """Build `cumsum` or `cumprod`."""
 
     def function(a, axis=None, dtype=None, out=None):
-        return accumulate(*flat_if_no_axis(name, asarray(a, accumulation_dtype(ufunc, a, dtype)), axis))
+        return accumulate(*ra.flat_if_no_axis(name, asarray(a, ra.accumulation_dtype(ufunc, a, dtype)), axis))
 
     return publish(function, name, __name__, f"{summary}\n\n{_RUNNING_DOC}")
 
@@ -220,7 +208,7 @@ def _cumulative(
     """Build `cumulative_sum` or `cumulative_prod` of the array API."""
 
     def function(x, /, *, axis=None, dtype=None, out=None, include_initial: bool = False):
-        value = atleast_1d(asarray(x, accumulation_dtype(ufunc, x, dtype)))
+        value = atleast_1d(asarray(x, ra.accumulation_dtype(ufunc, x, dtype)))
         if axis is None and value.ndim != 1:
             raise ArgumentError(name, "axis", f"is needed for an array of rank {value.ndim}", "give the axis")
         chosen = 0 if axis is None else axis_of(axis, value.ndim, name)
@@ -268,13 +256,13 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
         x, weights = ew.broadcast_operands("logsumexp", asarray(a, dtype), asarray(b, dtype))
     else:
         x, weights = _floating("logsumexp", a), None
-    axes = reduced_axes("logsumexp", axis, x.ndim)
+    axes = ra.reduced_axes("logsumexp", axis, x.ndim)
     if weights is None:
-        return restore_axes(rd.reduce_logsumexp(x, axes), axes, keepdims)
+        return ra.restore_axes(rd.reduce_logsumexp(x, axes), axes, keepdims)
     x = ew.select(ew.eq(weights, ew.lift(0, x)), ew.lift(float("-inf"), x), x)
-    shift = finite_or_zero(stop_gradient(rd.reduce_max(x, axes, empty=True)))
-    total = rd.reduce_sum(ew.mul(weights, ew.exp(ew.sub(x, broadcast_back(shift, x, axes)))), axes)
-    return restore_axes(ew.add(ew.log(total), shift), axes, keepdims)
+    shift = ra.finite_or_zero(stop_gradient(rd.reduce_max(x, axes, empty=True)))
+    total = rd.reduce_sum(ew.mul(weights, ew.exp(ew.sub(x, ra.broadcast_back(shift, x, axes)))), axes)
+    return ra.restore_axes(ew.add(ew.log(total), shift), axes, keepdims)
 
 
 def softmax(x: Any, axis: Any = None) -> Any:
@@ -283,7 +271,7 @@ def softmax(x: Any, axis: Any = None) -> Any:
     The result has the shape of x; integers become float64. A traced complex x raises DTypeError.
     """
     value = _floating("softmax", x)
-    axes = reduced_axes("softmax", axis, value.ndim)
+    axes = ra.reduced_axes("softmax", axis, value.ndim)
     return rd.softmax(value, axes) if axes else ew.exp(ew.sub(value, value))
 
 
@@ -293,10 +281,10 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
     The result has the shape of x; integers become float64. A traced complex x raises DTypeError.
     """
     value = _floating("log_softmax", x)
-    axes = reduced_axes("log_softmax", axis, value.ndim)
-    shift = finite_or_zero(stop_gradient(rd.reduce_max(value, axes)))
-    shifted = ew.sub(value, broadcast_back(shift, value, axes))
-    return ew.sub(shifted, broadcast_back(rd.reduce_logsumexp(shifted, axes), value, axes))
+    axes = ra.reduced_axes("log_softmax", axis, value.ndim)
+    shift = ra.finite_or_zero(stop_gradient(rd.reduce_max(value, axes)))
+    shifted = ew.sub(value, ra.broadcast_back(shift, value, axes))
+    return ew.sub(shifted, ra.broadcast_back(rd.reduce_logsumexp(shifted, axes), value, axes))
 
 
 serve(__name__)

@@ -11,6 +11,7 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import OperandAxes, at_least, equal
 from anyshape.numpy import reduction as rdn
 from anyshape.numpy.elementwise import add, divide, multiply, not_equal, subtract
+from anyshape.numpy.operands import reduction_args as ra
 from anyshape.numpy.operands.memory import writes_out
 from anyshape.numpy.operands.promotion import (
     asarray,
@@ -21,20 +22,6 @@ from anyshape.numpy.operands.promotion import (
     refuse_kinds,
     result_type,
     sizes,
-)
-from anyshape.numpy.operands.reduction_args import (
-    ABSENT,
-    EMPTY_MEAN,
-    NO_FREEDOM,
-    apply_mask,
-    broadcast_back,
-    count_along,
-    mask_like,
-    reduced_axes,
-    refuse_axis_kinds,
-    restore_axes,
-    squared_magnitude,
-    sum_over,
 )
 from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
@@ -51,10 +38,10 @@ _FLOAT = np.dtype(np.float64)
 
 def _count(name: str, x, axes: tuple[int, ...], where, dtype: np.dtype):
     """Return the number of averaged elements: a scalar, or under a mask one number per result."""
-    if where is ABSENT or where is True:
-        number = count_along(x, axes)
+    if where is ra.ABSENT or where is True:
+        number = ra.count_along(x, axes)
         return full((), number, dtype) if has_type(number, int) else ew.convert(size_value(number), dtype)
-    return rd.reduce_sum(ew.convert(mask_like(name, x, where), dtype), axes)
+    return rd.reduce_sum(ew.convert(ra.mask_like(name, x, where), dtype), axes)
 
 
 def _counting_dtype(dtype: np.dtype) -> np.dtype:
@@ -68,9 +55,9 @@ def _counting_dtype(dtype: np.dtype) -> np.dtype:
 
 def _warn_of_few(message: str, name: str, x, axes: tuple[int, ...], where, most=0) -> None:
     """Warn in each run that averages `most` elements or fewer, as NumPy does."""
-    unmasked = where is ABSENT or where is True
+    unmasked = where is ra.ABSENT or where is True
     if unmasked and has_type(most, (int, np.integer)):
-        warn_below(count_along(x, axes), int(most) + 1, message)
+        warn_below(ra.count_along(x, axes), int(most) + 1, message)
     else:
         number = _count(name, x, axes, where, _FLOAT)
         warn(ew.le(number, asarray(most, _FLOAT) if unmasked else ew.lift(most, number)), message)
@@ -100,18 +87,18 @@ def _averaged_axes(name: str, axis, rank: int, where) -> tuple[int, ...]:
 
     As in NumPy, a scalar has an axis 0 under a mask and none without one.
     """
-    refuse_axis_kinds(name, axis)
-    return axes_of(axis, rank, name) if where is ABSENT or where is True else reduced_axes(name, axis, rank)
+    ra.refuse_axis_kinds(name, axis)
+    return axes_of(axis, rank, name) if where is ra.ABSENT or where is True else ra.reduced_axes(name, axis, rank)
 
 
-def _mean(name: str, x, axes: tuple[int, ...], where=ABSENT, quiet: bool = False):
+def _mean(name: str, x, axes: tuple[int, ...], where=ra.ABSENT, quiet: bool = False):
     """Return the mean without the reduced axes, in the dtype of x."""
-    total = sum_over(apply_mask(name, x, where, 0), axes)
+    total = ra.sum_over(ra.apply_mask(name, x, where, 0), axes)
     return _quotient(total, _count(name, x, axes, where, _counting_dtype(x.dtype)), quiet)
 
 
 @writes_out
-def mean(a, axis=None, dtype=None, out=None, keepdims=ABSENT, *, where=ABSENT) -> Any:
+def mean(a, axis=None, dtype=None, out=None, keepdims=ra.ABSENT, *, where=ra.ABSENT) -> Any:
     """Return the mean of the elements along axes; over no elements it is NaN.
 
     `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
@@ -122,21 +109,21 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=ABSENT, *, where=ABSENT) -
 
 
 def traced_mean(
-    a, axis = None, dtype = None, out = None, keepdims = ABSENT,
-    *, where = ABSENT, quiet: bool = False
+    a, axis = None, dtype = None, out = None, keepdims = ra.ABSENT,
+    *, where = ra.ABSENT, quiet: bool = False
 ):  # fmt: skip
     """Return the mean of a traced array; if `quiet`, a division by 0 gives no warning of its own."""
     target = _averaged_dtype(a, dtype)
     half = dtype is None and target == np.float16  # NumPy adds up half precision in single precision
     x = asarray(a, np.float32 if half else target)
     axes = _averaged_axes("mean", axis, x.ndim, where)
-    _warn_of_few(EMPTY_MEAN, "mean", x, axes, where)
-    return ew.convert(restore_axes(_mean("mean", x, axes, where, quiet), axes, keepdims), target)
+    _warn_of_few(ra.EMPTY_MEAN, "mean", x, axes, where)
+    return ew.convert(ra.restore_axes(_mean("mean", x, axes, where, quiet), axes, keepdims), target)
 
 
 def subtracted_count(ddof, correction):
     """Return the number that is subtracted from the count of elements, under either of its names."""
-    if correction is not ABSENT:
+    if correction is not ra.ABSENT:
         if not is_traced(ddof) and ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
@@ -147,8 +134,8 @@ def subtracted_count(ddof, correction):
 
 @writes_out
 def var(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = ABSENT,
-    *, where: Any = ABSENT, mean: Any = ABSENT, correction: Any = ABSENT,
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = ra.ABSENT,
+    *, where: Any = ra.ABSENT, mean: Any = ra.ABSENT, correction: Any = ra.ABSENT,
 ) -> Any:  # fmt: skip
     """Return the variance of the elements along axes; NaN where no degree of freedom is left.
 
@@ -161,30 +148,32 @@ def var(
 
 
 def traced_var(
-    a, axis = None, dtype = None, out = None, ddof = 0, keepdims = ABSENT,
-    *, where = ABSENT, mean = ABSENT, correction = ABSENT, quiet: bool = False
+    a, axis = None, dtype = None, out = None, ddof = 0, keepdims = ra.ABSENT,
+    *, where = ra.ABSENT, mean = ra.ABSENT, correction = ra.ABSENT, quiet: bool = False
 ):  # fmt: skip
     """Return the variance of a traced array; if `quiet`, as NumPy's nan-functions warn."""
     target = _averaged_dtype(a, dtype)
     x = asarray(a, np.result_type(target, asarray(a).dtype))  # all of a is squared, added up in `dtype`
     axes = _averaged_axes("var", axis, x.ndim, where)
     subtracted = subtracted_count(ddof, correction)
-    _warn_of_few(f"{NO_FREEDOM}." if quiet else NO_FREEDOM, "var", x, axes, where, subtracted)
-    if mean is ABSENT or mean is None:
-        center = broadcast_back(ew.convert(_mean("var", ew.convert(x, target), axes, where, quiet), x.dtype), x, axes)
+    _warn_of_few(f"{ra.NO_FREEDOM}." if quiet else ra.NO_FREEDOM, "var", x, axes, where, subtracted)
+    if mean is ra.ABSENT or mean is None:
+        center = ra.broadcast_back(
+            ew.convert(_mean("var", ew.convert(x, target), axes, where, quiet), x.dtype), x, axes
+        )
     else:
         center = mv.broadcast_to(asarray(mean, x.dtype), sizes(x))
-    squares = squared_magnitude(apply_mask("var", ew.sub(x, center), where, 0))
+    squares = ra.squared_magnitude(ra.apply_mask("var", ew.sub(x, center), where, 0))
     squares = ew.convert(squares, squares.dtype if dtype is None else target)
     number = _count("var", x, axes, where, _counting_dtype(squares.dtype))
     number = ew.maximum(ew.sub(number, ew.lift(subtracted, number)), ew.lift(0, number))
-    return restore_axes(_quotient(rd.reduce_sum(squares, axes), number, quiet), axes, keepdims)
+    return ra.restore_axes(_quotient(rd.reduce_sum(squares, axes), number, quiet), axes, keepdims)
 
 
 @writes_out
 def std(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = ABSENT,
-    *, where: Any = ABSENT, mean: Any = ABSENT, correction: Any = ABSENT,
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = ra.ABSENT,
+    *, where: Any = ra.ABSENT, mean: Any = ra.ABSENT, correction: Any = ra.ABSENT,
 ) -> Any:  # fmt: skip
     """Return the standard deviation of the elements along axes, the square root of `var`.
 
@@ -203,7 +192,7 @@ def traced_std(*args, **options):
     return ew.convert(root, squared.dtype)
 
 
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = ABSENT) -> Any:
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = ra.ABSENT) -> Any:
     """Return the weighted mean of the elements along axes.
 
     Weights have the shape of `a`, or one axis for each of the named ones. `returned` adds the sum of the weights to the
@@ -216,16 +205,16 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         for size in (s for i, s in enumerate(sizes(x)) if i not in axes):
             ctx.require(at_least(size, 1), "the average of no elements divides by zero")
         result = mean(x, axis, keepdims=keepdims)
-        total = _count("average", x, axes, ABSENT, result.dtype)
+        total = _count("average", x, axes, ra.ABSENT, result.dtype)
     else:
         w = asarray(weights)
         dtype = result_type(x, w, *[_FLOAT] * (x.dtype.kind in "biu"))
         x = asarray(x, dtype)
         own, w = asarray(w, dtype), aligned_weights("average", x, asarray(w, dtype), axis, axes)
-        total = restore_axes(sum_over(w, axes), axes, keepdims)
-        sums = total if own.ndim == x.ndim else sum_over(own, tuple(range(own.ndim)))  # of weights that nothing has
+        total = ra.restore_axes(ra.sum_over(w, axes), axes, keepdims)
+        sums = total if own.ndim == x.ndim else ra.sum_over(own, tuple(range(own.ndim)))  # of weights that nothing has
         check(ew.ne(sums, ew.lift(0, sums)), "average: the weights sum to zero")
-        result = ew.div(restore_axes(sum_over(ew.mul(x, w), axes), axes, keepdims), total)
+        result = ew.div(ra.restore_axes(ra.sum_over(ew.mul(x, w), axes), axes, keepdims), total)
     return (result, mv.broadcast_to(total, sizes(result))) if returned else result
 
 

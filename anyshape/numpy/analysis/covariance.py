@@ -7,16 +7,8 @@ import numpy as np
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import equal
 from anyshape.graph.sizes import expr
+from anyshape.numpy.operands import reduction_args as ra
 from anyshape.numpy.operands.promotion import as_traced, asarray, flag_of, result_type, sizes
-from anyshape.numpy.operands.reduction_args import (
-    EMPTY_MEAN,
-    NO_FREEDOM,
-    broadcast_back,
-    count_along,
-    identity_mask,
-    makes_array,
-    sum_over,
-)
 from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -29,7 +21,7 @@ from anyshape.ops.creation import size_value
 _FLOAT = np.dtype(np.float64)
 
 
-@makes_array
+@ra.makes_array
 def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
     aweights: Any = None, *, dtype: Any = None,
@@ -67,12 +59,12 @@ def cov(
 
 def _unweighted(x, freedom: int) -> tuple[Any, Any, Any]:
     """Return the deviations of variables from their means twice, and the number that divides their products."""
-    for most, message in ((0, EMPTY_MEAN), (freedom, NO_FREEDOM)):
+    for most, message in ((0, ra.EMPTY_MEAN), (freedom, ra.NO_FREEDOM)):
         no_variables = expr.mul(most + 1, expr.sub(1, expr.minimum(sizes(x)[0], 1)))  # then NumPy does not warn
         warn_below(expr.maximum(sizes(x)[1], no_variables), most + 1, message)
     count = size_value(sizes(x)[1])
-    means = ew.div(sum_over(x, (1,)), ew.convert(count, x.dtype))
-    centered = ew.sub(x, broadcast_back(means, x, (1,)))
+    means = ew.div(ra.sum_over(x, (1,)), ew.convert(count, x.dtype))
+    centered = ew.sub(x, ra.broadcast_back(means, x, (1,)))
     number = ew.convert(count, _FLOAT)
     number = ew.sub(number, ew.lift(freedom, number))
     return centered, centered, ew.maximum(number, ew.lift(0, number))
@@ -82,20 +74,20 @@ def _weighted(x, repeats, importance, freedom: int) -> tuple[Any, Any, Any]:
     """Return the deviations from weighted means, these with weights, and the number that divides their products."""
     factors = [w for w in (repeats, importance) if w is not None]
     w = factors[0] if len(factors) == 1 else ew.mul(*factors)
-    total = sum_over(w, (0,))
+    total = ra.sum_over(w, (0,))
     has_variables = ew.gt(size_value(sizes(x)[0]), ew.lift(0, size_value(sizes(x)[0])))
     check(ew.logical_or(ew.ne(total, ew.lift(0, total)), ew.logical_not(has_variables)), "cov: the weights sum to zero")
     number = total
     if freedom:
-        squares = total if importance is None else sum_over(ew.mul(w, importance), (0,))
+        squares = total if importance is None else ra.sum_over(ew.mul(w, importance), (0,))
         share = ew.lift(1, total) if importance is None else ew.div(squares, total)
         number = ew.sub(total, ew.mul(share, ew.lift(freedom, total)))
-    warn(ew.logical_and(has_variables, ew.le(number, ew.lift(0, number))), NO_FREEDOM)
+    warn(ew.logical_and(has_variables, ew.le(number, ew.lift(0, number))), ra.NO_FREEDOM)
     wide = np.result_type(x.dtype, w.dtype)
     columns = mv.broadcast_in_dim(ew.convert(w, wide), sizes(x), (1,))
     values = ew.convert(x, wide)
-    means = ew.div(sum_over(ew.mul(values, columns), (1,)), mv.broadcast_to(ew.convert(total, wide), sizes(x)[:1]))
-    rounded = ew.convert(ew.sub(values, broadcast_back(means, values, (1,))), x.dtype)  # as in NumPy
+    means = ew.div(ra.sum_over(ew.mul(values, columns), (1,)), mv.broadcast_to(ew.convert(total, wide), sizes(x)[:1]))
+    rounded = ew.convert(ew.sub(values, ra.broadcast_back(means, values, (1,))), x.dtype)  # as in NumPy
     centered = ew.convert(rounded, wide)
     return centered, ew.mul(centered, columns), ew.maximum(number, ew.lift(0, number))
 
@@ -143,7 +135,7 @@ def _as_rows(name: str, x, rowvar: bool):
     if x.ndim > 2:
         raise ArgumentError("cov", name, "has more than 2 dimensions", "pass a vector or a matrix")
     if x.ndim < 2:
-        return mv.reshape(x, (1, count_along(x)))
+        return mv.reshape(x, (1, ra.count_along(x)))
     return x if rowvar else mv.transpose(x)
 
 
@@ -155,10 +147,10 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return ew.div(c, c)
-    diagonal = rd.reduce_sum(ew.select(identity_mask(sizes(c)), c, ew.lift(0, c)), (1,))
+    diagonal = rd.reduce_sum(ew.select(ra.identity_mask(sizes(c)), c, ew.lift(0, c)), (1,))
     scale = ew.sqrt(ew.real(diagonal) if c.dtype.kind == "c" else diagonal)
     scale = ew.convert(scale, c.dtype)
-    result = ew.div(ew.div(c, broadcast_back(scale, c, (1,))), broadcast_back(scale, c, (0,)))
+    result = ew.div(ew.div(c, ra.broadcast_back(scale, c, (1,))), ra.broadcast_back(scale, c, (0,)))
     if c.dtype.kind == "c":
         return ew.make_complex(_limited(ew.real(result)), _limited(ew.imag(result)))
     return _limited(result)

@@ -10,17 +10,9 @@ from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy import reduction
+from anyshape.numpy.operands import reduction_args as ra
 from anyshape.numpy.operands.memory import refuse_out
 from anyshape.numpy.operands.promotion import asarray, axes_of, is_traced, is_weak, loop_dtypes, operand, sizes
-from anyshape.numpy.operands.reduction_args import (
-    ABSENT,
-    apply_mask,
-    count_along,
-    plus_zero,
-    reduced_axes,
-    refuse_mask_without_start,
-    start_value,
-)
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -32,10 +24,10 @@ def _reduce(function: Callable[..., Any], *options: str) -> Callable[..., Any]:
 
     def method(
         array, axis = 0, dtype = None, out = None,
-        keepdims: bool = False, initial = ABSENT, where = ABSENT
+        keepdims: bool = False, initial = ra.ABSENT, where = ra.ABSENT
     ):  # fmt: skip
-        arguments = {"dtype": (dtype, None), "initial": (initial, ABSENT), "where": (where, True)}
-        values = {k: v for k, (v, default) in arguments.items() if v is not ABSENT and v is not default}
+        arguments = {"dtype": (dtype, None), "initial": (initial, ra.ABSENT), "where": (where, True)}
+        values = {k: v for k, (v, default) in arguments.items() if v is not ra.ABSENT and v is not default}
         for option in values:
             if option not in options:
                 problem = f"option {option!r} of a traced array"
@@ -57,21 +49,21 @@ def _in_dtype(ufunc: np.ufunc, function: Callable[..., Any]) -> Callable[..., An
 def _from_start(function: Callable[..., Any], combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """Return a logical reduction that also takes the value to start from."""
 
-    def reduce(a, axis=None, initial=ABSENT, where=ABSENT, **options):
+    def reduce(a, axis=None, initial=ra.ABSENT, where=ra.ABSENT, **options):
         if initial is None:
             _require_something(f"{function.__name__}.reduce", asarray(a), axis, where)
         result = function(a, axis=axis, where=where, **options)
-        if initial is ABSENT or initial is None:
+        if initial is ra.ABSENT or initial is None:
             return result
-        return combine(start_value(function.__name__, initial, np.dtype(bool)), result)
+        return combine(ra.start_value(function.__name__, initial, np.dtype(bool)), result)
 
     return functools.wraps(function)(reduce)
 
 
 def _require_something(name: str, x, axis, where) -> None:
     """Require elements to start from, as `initial=None` says that nothing has no value."""
-    refuse_mask_without_start(name, where)
-    number = count_along(x, reduced_axes(name, axis, x.ndim))
+    ra.refuse_mask_without_start(name, where)
+    number = ra.count_along(x, ra.reduced_axes(name, axis, x.ndim))
     context_of(name, x).require(at_least(number, 1), "there is nothing to start from")
 
 
@@ -114,12 +106,16 @@ def _accumulate_as(ufunc: np.ufunc, apply: Callable[[Any, int], Any]) -> Callabl
 def _logaddexp_reduce(a, axis, out, keepdims: bool, dtype=None, **options):
     """Return the logarithm of the sum of exponentials; `where` and `initial` as in other reductions."""
     refuse_out("logaddexp.reduce", out)
-    name, where, initial = "logaddexp.reduce", options.get("where", ABSENT), options.get("initial", ABSENT)
+    name, where, initial = "logaddexp.reduce", options.get("where", ra.ABSENT), options.get("initial", ra.ABSENT)
     x = _in_loop_of(np.logaddexp, a, dtype)
     if initial is None:
         _require_something(name, x, axis, where)
-    result = plus_zero(reduction.logsumexp(apply_mask(name, x, where, -np.inf), axis, keepdims=keepdims))
-    return result if initial is ABSENT or initial is None else ew.logaddexp(start_value(name, initial, x.dtype), result)
+    result = ra.plus_zero(reduction.logsumexp(ra.apply_mask(name, x, where, -np.inf), axis, keepdims=keepdims))
+    return (
+        result
+        if initial is ra.ABSENT or initial is None
+        else ew.logaddexp(ra.start_value(name, initial, x.dtype), result)
+    )
 
 
 def outer(function: Callable[..., Any], a: Any, b: Any, **options: Any) -> Any:

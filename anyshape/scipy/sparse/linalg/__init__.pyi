@@ -90,4 +90,4 @@ def gmres(
 def spsolve_triangular(
     A: Any, b: Any, lower: Any = True, overwrite_A: Any = False, overwrite_b: Any = False, unit_diagonal: Any = False
 ) -> Any:
-    """Return the solution of A x = b for a sparse triangular matrix, whose values and b may be traced; see `spsolve`."""
+    """Return the solution of A x = b for a sparse triangular matrix, like `spsolve`."""

@@ -238,7 +238,7 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
 
 @signed_as_in(scipy_sparse_linalg)
 def spsolve_triangular(A, b, lower, overwrite_A, overwrite_b, unit_diagonal) -> Any:
-    """Return the solution of A x = b for a sparse triangular matrix, whose values and b may be traced; see `spsolve`.
+    """Return the solution of A x = b for a sparse triangular matrix, like `spsolve`.
 
     With `unit_diagonal` the diagonal counts as ones.
     """
