@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -17,7 +17,6 @@ from anyshape.demo import train
 from anyshape.errors import AnyshapeError
 from anyshape.inspect.draw.picture import to_dot
 from anyshape.inspect.explanation import Explanation
-from anyshape.inspect.profile import Profile
 from anyshape.program.program import Program
 from anyshape.support.packages import argcomplete, demo_cluster
 from anyshape.support.version import __version__
@@ -54,7 +53,8 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return 0, or 1 if a check failed, or 2 for a mistake on the command line."""
     parser = _parser()
-    answer(parser)
+    if "_ARGCOMPLETE" in os.environ:  # a shell has asked for completions
+        argcomplete.autocomplete(parser)
     options, rest = parser.parse_known_args(argv)
     if options.command is None and not rest:
         parser.print_help()
@@ -154,7 +154,7 @@ def _add_files(commands) -> None:
     _add_json(cached)
     cached.set_defaults(run=_cache)
     completed = commands.add_parser("completion", help="print the script by which a shell completes this command")
-    completed.add_argument("shell", choices=SHELLS)
+    completed.add_argument("shell", choices=("bash", "zsh", "fish"))
     completed.set_defaults(run=_completion)
 
 
@@ -182,7 +182,8 @@ def _show(options: argparse.Namespace, rest: list[str]) -> int:
     if options.beside is not None and options.html is None:
         raise targets.UsageError("--beside needs --html FILE, where the page that compares goes")
     program = _traced(options)
-    other = None if options.beside is None else _traced(_at(options, options.beside))
+    beside = argparse.Namespace(**{**vars(options), "target": options.beside})
+    other = None if options.beside is None else _traced(beside)
     drawings = [(options.html, lambda p: p.html(beside=other)), (options.dot, to_dot)]
     pages = [(path, draw(program)) for path, draw in drawings if path is not None]
     if options.json:
@@ -194,11 +195,6 @@ def _show(options: argparse.Namespace, rest: list[str]) -> int:
     for path, text in pages:
         targets.write_text(path, text)
     return 0
-
-
-def _at(options: argparse.Namespace, target: str) -> argparse.Namespace:
-    """Return the options for another target."""
-    return argparse.Namespace(**{**vars(options), "target": target})
 
 
 def _traced(options: argparse.Namespace) -> Program:
@@ -242,27 +238,48 @@ def _explain(options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _profile(options: argparse.Namespace, rest: list[str]) -> int:
-    result = profile_report(*_described(options), options)
+    """Print the profile, and write the page if requested; a page on standard output is alone there."""
+    function, arguments = _described(options)
+    if options.repeat is not None and options.repeat < 1:
+        raise targets.UsageError(f"--repeat is {options.repeat}; give 1 or more")
+    args = _random(arguments, targets.named_sizes(arguments, options.sizes), options)
+    declared = [spec or None for spec in arguments.specs]
+    target = function if isinstance(function, Program) else jit(function, dynamic_shapes=declared)
+    file = sys.stderr if options.html == "-" or options.json else None
+    with targets.blamed(options.target):
+        result = profile(target, repeat=options.repeat, file=file)(*args)
+    if options.html is not None:
+        targets.write_text(options.html, result.html())
     if options.json:
         _print_json(result.to_dict())
     return 0
 
 
 def _export(options: argparse.Namespace, rest: list[str]) -> int:
-    program = save_program(*_described(options), options.out, options.target)
+    function, arguments = _described(options)
+    with targets.blamed(options.target):
+        program = export(function)(*arguments.structs)
+    try:
+        program.save(options.out)
+    except OSError as error:
+        raise targets.UsageError(f"cannot write {options.out!r}: {error.strerror or error}") from error
     if options.json:
         _print_json(described(program))
     return 0
 
 
 def _run(options: argparse.Namespace, rest: list[str]) -> int:
-    results = run_program(options.target, options.files)
+    if not targets.is_saved(options.target):
+        raise targets.UsageError(f"{options.target!r} is not a saved program; write one with anyshape export")
+    program = load(options.target)
+    leaves, structure = flatten(program(*_arguments(program, options.files)))
+    results = {path: np.asarray(x) for path, x in zip(result_paths(structure), leaves, strict=True)}
     if options.out is not None:
         save_results(results, options.out)
     if options.json:
         _print_json({path: x.tolist() for path, x in results.items()})
     elif options.out is None:
-        print(results_text(results))
+        print("\n".join([f"{path}: {x.dtype}{list(x.shape)}\n{x}" for path, x in results.items()]))
     return 0
 
 
@@ -285,48 +302,12 @@ def _cache(options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _completion(options: argparse.Namespace, rest: list[str]) -> int:
-    print(script(options.shell))
+    print(argcomplete.shellcode(["anyshape"], shell=options.shell))
     return 0
 
 
 def _check(options: argparse.Namespace, rest: list[str]) -> int:
     return check_command.main(*_loaded(options), options)
-
-
-SHELLS = ("bash", "zsh", "fish")
-_ASKED = "_ARGCOMPLETE"  # the variable by which a shell asks for completions
-
-
-def script(shell: str) -> str:
-    """Return what a shell reads at its start to complete the command `anyshape`."""
-    text: str = argcomplete.shellcode(["anyshape"], shell=shell)
-    return text
-
-
-def answer(parser: argparse.ArgumentParser) -> None:
-    """Print completions and exit, if a shell has asked for them."""
-    if _ASKED in os.environ:
-        argcomplete.autocomplete(parser)
-
-
-def save_program(function: Callable[..., Any], arguments: targets.Arguments, path: str, target: str) -> Program:
-    """Export the function for all sizes of the arguments, write the program to a file, and return it."""
-    with targets.blamed(target):
-        program = export(function)(*arguments.structs)
-    try:
-        program.save(path)
-    except OSError as error:
-        raise targets.UsageError(f"cannot write {path!r}: {error.strerror or error}") from error
-    return program
-
-
-def run_program(target: str, files: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return the results of a saved program by path, for arguments in files: each in a .npy, or all in one .npz."""
-    if not targets.is_saved(target):
-        raise targets.UsageError(f"{target!r} is not a saved program; write one with anyshape export")
-    program = load(target)
-    leaves, structure = flatten(program(*_arguments(program, files)))
-    return {path: np.asarray(x) for path, x in zip(result_paths(structure), leaves, strict=True)}
 
 
 def _arguments(program: Program, files: Sequence[str]) -> list[np.ndarray]:
@@ -355,11 +336,6 @@ def _read(file: str):
         return dict(content) if isinstance(content, np.lib.npyio.NpzFile) else content
     except (OSError, ValueError, EOFError) as error:
         raise targets.UsageError(f"cannot read {file!r} as .npy or .npz: {targets.one_line(error)}") from error
-
-
-def results_text(results: dict[str, np.ndarray]) -> str:
-    """Return the results as text: dtype and shape of each, and its values as NumPy prints them."""
-    return "\n".join([f"{path}: {x.dtype}{list(x.shape)}\n{x}" for path, x in results.items()])
 
 
 def save_results(results: dict[str, np.ndarray], path: str) -> None:
@@ -403,7 +379,8 @@ class ExplainReport(NamedTuple):
 
     def __str__(self) -> str:
         lines = [f"program {number} serves {_few(cases)}" for number, cases in self.served.items()]
-        return "\n".join([*lines, *_refusals(self.refused), "", str(self.explanation)])
+        refusals = [f"an error for {_few(cases)}: {message}" for message, cases in self.refused.items()]
+        return "\n".join([*lines, *refusals, "", str(self.explanation)])
 
 
 def explain_report(
@@ -430,31 +407,12 @@ def explain_report(
     return ExplainReport(served, refused, jitted.explain())
 
 
-def _refusals(refused: Mapping[str, Sequence[str]]) -> list[str]:
-    return [f"an error for {_few(cases)}: {message}" for message, cases in refused.items()]
-
-
 def _few(cases: Sequence[str]) -> str:
     more = f"; and {len(cases) - _LISTED} more" if len(cases) > _LISTED else ""
     return "; ".join(cases[:_LISTED]) + more
 
 
 _DOMAIN = (0.1, 0.9)  # of random arguments: roots, logarithms and inverse functions are defined there
-
-
-def profile_report(function: Callable[..., Any], arguments: targets.Arguments, options: Any) -> Profile:
-    """Print and return the profile, and write the page if requested; a page on standard output is alone there."""
-    if options.repeat is not None and options.repeat < 1:
-        raise targets.UsageError(f"--repeat is {options.repeat}; give 1 or more")
-    args = _random(arguments, targets.named_sizes(arguments, options.sizes), options)
-    declared = [spec or None for spec in arguments.specs]
-    target = function if isinstance(function, Program) else jit(function, dynamic_shapes=declared)
-    file = sys.stderr if options.html == "-" or options.json else None
-    with targets.blamed(options.target):
-        result = profile(target, repeat=options.repeat, file=file)(*args)
-    if options.html is not None:
-        targets.write_text(options.html, result.html())
-    return result
 
 
 def _random(arguments: targets.Arguments, sizes: dict[str, int], options) -> list[Any]:

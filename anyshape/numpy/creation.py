@@ -18,20 +18,6 @@ from anyshape.numpy.matrices import stack
 from anyshape.numpy.movement import broadcast_arrays, moveaxis
 from anyshape.numpy.operands import promotion
 from anyshape.numpy.operands.memory import owned
-from anyshape.numpy.operands.promotion import (
-    ORDERS,
-    as_traced,
-    cast_operand,
-    choice_of,
-    is_int,
-    is_traced,
-    new_shape,
-    new_size,
-    number_dtype,
-    result_type,
-    size_of,
-    sizes,
-)
 from anyshape.numpy.operands.reduction_args import makes_array
 from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
@@ -56,7 +42,7 @@ def asarray(a, dtype=None, order=None, *, device=None, copy: bool | None = None,
     Nested lists may hold traced arrays, which are stacked. For traced arrays `order`, `device` and `like` have no
     effect. With `copy=True` writes into the result leave `a` as it is.
     """
-    result = as_traced(a, dtype)
+    result = promotion.as_traced(a, dtype)
     return owned(result, a) if copy else result
 
 
@@ -102,7 +88,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
 
 def _laid_out(a, dtype, order: str):
     """Return a traced array of at least one axis that is its operand, or a copy, depending on the operand's strides."""
-    x = as_traced(array(a, dtype, ndmin=1, copy=False))
+    x = promotion.as_traced(array(a, dtype, ndmin=1, copy=False))
     order = order if x.meta.rank > 1 else "contiguous"
     return mv.viewed(x.unshared(), x, lambda base: base, lambda base, part: part, (order,), certain=False)
 
@@ -110,8 +96,8 @@ def _laid_out(a, dtype, order: str):
 @makes_array
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """Return a copy of `a`."""
-    choice_of("copy", "order", order, ORDERS)
-    return as_traced(a).as_copy(is_contiguous=order == "C")
+    promotion.choice_of("copy", "order", order, promotion.ORDERS)
+    return promotion.as_traced(a).as_copy(is_contiguous=order == "C")
 
 
 # -- filled ------------------------------------------------------------------------------------------------------
@@ -119,10 +105,10 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
 
 def _filled(shape, value, dtype: np.dtype):
     """Return an array of a shape, which may be symbolic, filled with a number or a traced value."""
-    target = new_shape(shape, "full")
+    target = promotion.new_shape(shape, "full")
     if has_type(value, (int, float, complex, np.generic)):
         return cr.full(target, np.full(1, value, dtype)[0], dtype)  # cast as NumPy does, with its warnings
-    return owned(mv.broadcast_to(cast_operand(value, dtype), target), value)
+    return owned(mv.broadcast_to(promotion.cast_operand(value, dtype), target), value)
 
 
 @makes_array
@@ -132,7 +118,11 @@ def full(shape, fill_value, dtype=None, order: str = "C", *, device=None, like=N
     Sizes may be symbolic and the value may be traced; it broadcasts to the shape. The dtype is `dtype` or that of the
     value. For symbolic sizes `order`, `device` and `like` have no effect.
     """
-    return _filled(shape, fill_value, number_dtype(dtype, "full") if dtype is not None else as_traced(fill_value).dtype)
+    return _filled(
+        shape,
+        fill_value,
+        promotion.number_dtype(dtype, "full") if dtype is not None else promotion.as_traced(fill_value).dtype,
+    )
 
 
 @makes_array
@@ -141,7 +131,7 @@ def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
 
     The dtype is float64 by default. For symbolic sizes `order`, `device` and `like` have no effect.
     """
-    return _filled(shape, 0, number_dtype(float if dtype is None else dtype, "zeros"))
+    return _filled(shape, 0, promotion.number_dtype(float if dtype is None else dtype, "zeros"))
 
 
 @makes_array
@@ -150,7 +140,7 @@ def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None,
 
     The dtype is float64 by default. For symbolic sizes `order`, `device` and `like` have no effect.
     """
-    return _filled(shape, 1, number_dtype(float if dtype is None else dtype, "ones"))
+    return _filled(shape, 1, promotion.number_dtype(float if dtype is None else dtype, "ones"))
 
 
 @makes_array
@@ -165,10 +155,10 @@ def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
 
 def _like(name: str, a, value, dtype, shape, order: str):
     """Return a filled array with the shape and dtype of another array, or with `shape` and `dtype`."""
-    choice_of(name, "order", order, ORDERS)
-    x = as_traced(a) if is_traced(a) else np.asarray(a)
-    target = sizes(x) if shape is None else shape
-    return _filled(target, value, number_dtype(dtype, name) if dtype is not None else x.dtype)
+    promotion.choice_of(name, "order", order, promotion.ORDERS)
+    x = promotion.as_traced(a) if promotion.is_traced(a) else np.asarray(a)
+    target = promotion.sizes(x) if shape is None else shape
+    return _filled(target, value, promotion.number_dtype(dtype, name) if dtype is not None else x.dtype)
 
 
 @makes_array
@@ -219,7 +209,7 @@ def _exact(x, function: str) -> Size | float:
         if (fraction := _fraction(x)) is not None:
             return fraction
     elif has_type(x, (int, np.integer, SymbolicSize)):
-        return size_of(x)
+        return promotion.size_of(x)
     shown = x.meta if isinstance(x, Traced) else x
     advice = "use integers, or scale: step * arange(n); a length cannot depend on data"
     raise UnsupportedFunctionError(function, f"a symbolic range with bound or step {shown}", advice, user_line())
@@ -242,14 +232,14 @@ def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None) -> A
     """
     start, stop = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
-    target = _range_dtype(start, stop, step) if dtype is None else number_dtype(dtype, "arange")
+    target = _range_dtype(start, stop, step) if dtype is None else promotion.number_dtype(dtype, "arange")
     return _range(start, stop, step, target)
 
 
 def _range_dtype(*bounds) -> np.dtype:
     """Return the dtype of a range, promoted as in NumPy: at least int64."""
     return np.result_type(
-        np.int64, *[np.asarray(x).dtype if has_type(x, (int, float)) else result_type(x) for x in bounds]
+        np.int64, *[np.asarray(x).dtype if has_type(x, (int, float)) else promotion.result_type(x) for x in bounds]
     )
 
 
@@ -257,26 +247,26 @@ def _range(start, stop, step, target: np.dtype):
     """Return a range in a program: of a known length, or of one that its run computes."""
     bounds = start, stop, step
     if target.kind == "f" and any(map(_is_inexact, bounds)):
-        return _float_range(*[as_traced(promotion.asarray(x), target) for x in bounds])
+        return _float_range(*[promotion.as_traced(promotion.asarray(x), target) for x in bounds])
     if any(isinstance(x, Traced) for x in bounds):
         return _value_range(start, stop, step, target)
     first, last, by = (_exact(x, "arange") for x in bounds)
     values = cr.iota(_range_length(first, last, by), target)
-    scaled = values if is_int(by, 1) else values * _scalar(by, target)
-    return scaled if is_int(first, 0) else scaled + _scalar(first, target)
+    scaled = values if promotion.is_int(by, 1) else values * _scalar(by, target)
+    return scaled if promotion.is_int(first, 0) else scaled + _scalar(first, target)
 
 
 def _value_range(start, stop, step, target: np.dtype):
     """Return a range of integers whose start, stop or step is known by its value alone."""
     for x in (start, stop, step):
         _check_integer_scalar(x)
-    from_zero, by_one = is_int(start, 0), is_int(step, 1)
+    from_zero, by_one = promotion.is_int(start, 0), promotion.is_int(step, 1)
     if from_zero and by_one:
         return cr.iota(dy.size_from_count(stop if stop.dtype.kind != "b" else ew.convert(stop, np.int64)), target)
-    first, last, by = (as_traced(promotion.asarray(x, np.int64)) for x in (start, stop, step))
+    first, last, by = (promotion.as_traced(promotion.asarray(x, np.int64)) for x in (start, stop, step))
     if isinstance(step, Traced):
         check(ew.ne(by, cr.full((), 0, np.int64)), "arange: the step of a range cannot be zero")
-    elif is_int(step, 0):
+    elif promotion.is_int(step, 0):
         raise context_of("arange").fail("the step of a range cannot be zero")
     count = dy.size_from_count(ew.neg(ew.floor_divide(ew.sub(first, last), by)))
     values = cr.iota(count, target)
@@ -312,7 +302,7 @@ def _range_length(first, last, by) -> Size:
     scale = max(x.as_integer_ratio()[1] if has_type(x, float) else 1 for x in (first, last, by))  # powers of two
     first, last, by = (int(x * scale) if has_type(x, float) else expr.mul(scale, x) for x in (first, last, by))
     ctx = context_of("arange")
-    if is_int(by, 0):
+    if promotion.is_int(by, 0):
         raise ctx.fail("the step of a range cannot be zero")
     forward = by > 0 if has_type(by, int) else ctx.scope.branch_on(at_least(by, 1), ctx.where)
     span = expr.maximum(last - first if forward else first - last, 0)
@@ -335,26 +325,26 @@ def linspace(
     Bounds may be traced arrays, which broadcast, and `num` may be symbolic. With `endpoint` the last number is `stop`.
     `retstep` also returns the step. Integers are rounded down. `device` has no effect.
     """
-    count = new_size(num, "linspace")
+    count = promotion.new_size(num, "linspace")
     for bound in (start, stop):
         promotion.operand(bound, "linspace")
-    inexact = np.result_type(result_type(start, stop), 0.0)
-    first, last = broadcast_arrays(as_traced(start, inexact), as_traced(stop, inexact))
+    inexact = np.result_type(promotion.result_type(start, stop), 0.0)
+    first, last = broadcast_arrays(promotion.as_traced(start, inexact), promotion.as_traced(stop, inexact))
     gaps = expr.maximum(count - 1 if endpoint else count, 1)
     whole, parts = ew.sub(last, first), _scalar(gaps, inexact)
     step = ew.div(whole, parts)
     is_lost = ew.eq(step, ew.lift(0, step))  # where a part of a tiny number is 0, its multiples are not
     is_lost = rd.reduce_or(is_lost, tuple(range(is_lost.ndim)))
-    shape = (count, *sizes(first))
+    shape = (count, *promotion.sizes(first))
     position = mv.broadcast_in_dim(cr.iota(count), shape, (0,))
     values = ew.div(ew.convert(position, inexact), ew.select(is_lost, parts, ew.lift(1, parts)))
-    values = ew.add(ew.mul(values, ew.select(mv.broadcast_to(is_lost, sizes(step)), whole, step)), first)
+    values = ew.add(ew.mul(values, ew.select(mv.broadcast_to(is_lost, promotion.sizes(step)), whole, step)), first)
     if endpoint:
         is_last = ew.eq(position, _scalar(count - 1, np.dtype(np.int64)))
         single = ew.eq(_scalar(count, np.dtype(np.int64)), cr.full((), 1, np.int64))
         end = ew.select(single, values, last)  # a single one is 0 + start, which is no -0
         values = ew.select(is_last, end, values)
-    target = number_dtype(dtype, "linspace") if dtype is not None else inexact
+    target = promotion.number_dtype(dtype, "linspace") if dtype is not None else inexact
     if target.kind in "iu":
         values = ew.floor(values)
     result = moveaxis(ew.convert(values, target), 0, axis)
@@ -369,13 +359,13 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
     With indexing "xy" the first two axes are exchanged; `sparse` gives arrays that broadcast to the grid.
     """
-    choice_of("meshgrid", "indexing", indexing, ("xy", "ij"))
+    promotion.choice_of("meshgrid", "indexing", indexing, ("xy", "ij"))
     order = list(range(len(xi)))
     if indexing == "xy" and len(xi) > 1:
         order[:2] = [1, 0]
     open_grid = [
-        mv.reshape(x, [numel(sizes(x)) if axis == own_axis else 1 for axis in range(len(xi))])
-        for x, own_axis in zip(map(as_traced, xi), order, strict=True)
+        mv.reshape(x, [numel(promotion.sizes(x)) if axis == own_axis else 1 for axis in range(len(xi))])
+        for x, own_axis in zip(map(promotion.as_traced, xi), order, strict=True)
     ]
     grid = tuple(open_grid) if sparse else broadcast_arrays(*open_grid)
     return owned(grid, *xi) if copy else grid
@@ -386,7 +376,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
 
     `sparse` gives a tuple of arrays that broadcast to the grid.
     """
-    shape = new_shape(dimensions, "indices")
+    shape = promotion.new_shape(dimensions, "indices")
     rank = len(shape)
     lines = [cr.iota(size, dtype) for size in shape]
     if sparse:

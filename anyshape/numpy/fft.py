@@ -180,25 +180,6 @@ def _several(name: str, a, s, axes, norm, inverse: bool):
     return x
 
 
-def _half_of_several(name: str, a, s, axes, norm):
-    """Return the transform of real numbers along axes, with the first half along the last one."""
-    x = as_traced(a)
-    *others, (n, axis) = _last_of(name, steps_of(name, x, s, axes))
-    x = _half(name, x, n, axis, norm_of(name, norm))
-    for count, along in reversed(others):
-        x = _transformed(name, x, count, along, norm, False)
-    return x
-
-
-def _whole_of_several(name: str, a, s, axes, norm):
-    """Return the real numbers whose transform along axes has x as the first half along the last one."""
-    x = as_traced(a)
-    *others, (n, axis) = _last_of(name, steps_of(name, x, s, axes))
-    for count, along in others:
-        x = _transformed(name, x, count, along, norm, True)
-    return _whole(name, x, n, axis, norm_of(name, norm))
-
-
 def _last_of(name: str, steps: Sequence[tuple[Any, int]]) -> Sequence[tuple[Any, int]]:
     """Require an axis or more."""
     if not steps:
@@ -224,13 +205,22 @@ def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = 
 @writes_out
 def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
     """Return the transform of real numbers along several axes, with the first half along the last; see `fftn`."""
-    return _half_of_several("rfftn", a, s, axes, norm)
+    x = as_traced(a)
+    *others, (n, axis) = _last_of("rfftn", steps_of("rfftn", x, s, axes))
+    x = _half("rfftn", x, n, axis, norm_of("rfftn", norm))
+    for count, along in reversed(others):
+        x = _transformed("rfftn", x, count, along, norm, False)
+    return x
 
 
 @writes_out
 def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
     """Return the real numbers whose transform by `rfftn` is `a`; see `fftn`."""
-    return _whole_of_several("irfftn", a, s, axes, norm)
+    x = as_traced(a)
+    *others, (n, axis) = _last_of("irfftn", steps_of("irfftn", x, s, axes))
+    for count, along in others:
+        x = _transformed("irfftn", x, count, along, norm, True)
+    return _whole("irfftn", x, n, axis, norm_of("irfftn", norm))
 
 
 @writes_out

@@ -301,7 +301,7 @@ def _nan_extreme(name: str, reduce: Function, combine: Callable[[Any, Any], Any]
             return plain(x, axis, out, keepdims, initial, where)
         axes = ra.reduced_axes(name, axis, x.ndim)
         ok = _not_nan(x, where)
-        extreme = reduce(ew.select(ok, x, ew.lift(reduction.extreme_value(x.dtype, sign), x)), axes, empty=started)
+        extreme = reduce(ew.select(ok, x, ew.lift(ra.extreme_value(x.dtype, sign), x)), axes, empty=started)
         some = rd.reduce_or(ok, axes)
         if started:
             missing = ra.start_value(name, initial, x.dtype)

@@ -175,8 +175,7 @@ def _adaptive(function: Function, a, b, epsabs, epsrel, limit: int, size: Functi
     integrand, low, high = _transformed(function, a, b)
     points = vmap(integrand)
 
-    def on_interval(left, right) -> tuple[Any, Any]:
-        return _gauss_kronrod(points, left, right, size)
+    on_interval = lambda left, right: _gauss_kronrod(points, left, right, size)
 
     def unfinished(state):
         _, _, values, errors, count = state

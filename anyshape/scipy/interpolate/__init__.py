@@ -19,14 +19,12 @@ _SERVED = Module(
             "Akima1DInterpolator BarycentricInterpolator BPoly CubicHermiteSpline CubicSpline KroghInterpolator "
             "PchipInterpolator PPoly"
         ),
-        "tables": (
-            "griddata interp1d LinearNDInterpolator NearestNDInterpolator RBFInterpolator RegularGridInterpolator"
-        ),
+        "tables": ("interp1d LinearNDInterpolator NearestNDInterpolator RBFInterpolator RegularGridInterpolator"),
     },
     through={
         "bspline": "bisplev bisplrep splprep splrep",
         "piecewise": "barycentric_interpolate krogh_interpolate pchip_interpolate",
-        "tables": "interpn",
+        "tables": "griddata interpn",
     },
 )
 __all__ = [*_SERVED.own]

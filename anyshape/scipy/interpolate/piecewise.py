@@ -537,16 +537,6 @@ def _before(steps):
     return xp.concatenate([xp.ones_like(steps[:, :1]), xp.cumprod(steps, axis=1)[:, :-1]], axis=1)
 
 
-def _lagrange(v, x, y):
-    """Return the polynomial through (x, y) at a vector of points, along the first axis."""
-    scale = 4.0 / xp.where(x.shape[0] > 1, xp.max(x) - xp.min(x), 4.0)  # products neither overflow nor vanish
-    between = xp.where(xp.eye(x.shape[0], dtype=bool), 1.0, (x[:, None] - x[None, :]) * scale)
-    weights = 1.0 / xp.prod(between, axis=1)
-    steps = (v[:, None] - x[None, :]) * scale
-    parts = _before(steps) * _before(steps[:, ::-1])[:, ::-1] * weights  # each column has the product of all others
-    return xp.tensordot(parts, y, 1)
-
-
 class _Polynomial(FixedAttributes):
     """Polynomial through points; SciPy's object serves concrete data."""
 
@@ -578,7 +568,12 @@ class _Polynomial(FixedAttributes):
         x = as_value(self.xi)
         apart = (x[:, None] != x[None, :]) | xp.eye(x.shape[0], dtype=bool)
         check(apart, f"{type(self).__name__}: two nodes are equal")
-        return _lagrange(v, x, as_value(self.yi))
+        scale = 4.0 / xp.where(x.shape[0] > 1, xp.max(x) - xp.min(x), 4.0)  # products neither overflow nor vanish
+        between = xp.where(xp.eye(x.shape[0], dtype=bool), 1.0, (x[:, None] - x[None, :]) * scale)
+        weights = 1.0 / xp.prod(between, axis=1)
+        steps = (v[:, None] - x[None, :]) * scale
+        parts = _before(steps) * _before(steps[:, ::-1])[:, ::-1] * weights  # each column has the product of all others
+        return xp.tensordot(parts, as_value(self.yi), 1)
 
     def __call__(self, x: Any) -> Any:
         """Return the values at points x of any shape, whose axes stand where the axis of the values was."""

@@ -421,9 +421,6 @@ class LinearNDInterpolator(_Scattered):
 
 def griddata(points, values, xi, method: str = "linear", fill_value=np.nan, rescale: bool = False) -> Any:
     """Return the interpolant of scattered points at others, by `method` "nearest" or "linear"; "cubic" is concrete."""
-    flat = (p for x in (points, xi) for p in (x if isinstance(x, (list, tuple)) else (x,)))
-    if not is_traced(*flat, values):
-        return scipy_interpolate.griddata(points, values, xi, method, fill_value, rescale)
     if method == "cubic":
         raise refuse("scipy.interpolate.griddata with method='cubic'")
     choice_of("griddata", "method", method, ("nearest", "linear"))

@@ -113,11 +113,6 @@ def lfilter_zi(b: Any, a: Any) -> Any:
     """Return the initial conditions for which a constant input of 1 gives a constant output."""
     dtype = np.result_type(result_type(b, a), np.float16) if result_type(b, a).kind in "fc" else np.dtype(float)
     b, a = _normalised("lfilter_zi", b, a, dtype)
-    return _steady_state(b, a)
-
-
-def _steady_state(b, a):
-    """Return the conditions in which a filter stays for an input of 1; a[0] is 1."""
     count = expr.maximum(sizes(a)[0], sizes(b)[0])
     b, a = (fitted(v, 0, count) for v in (b, a))
     change = b[1:] - a[1:] * b[0]

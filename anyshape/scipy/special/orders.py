@@ -15,12 +15,11 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy import special as core
-from anyshape.numpy.operands.promotion import as_traced, is_traced, static_int
+from anyshape.numpy.operands.promotion import as_traced, static_int
 from anyshape.numpy.special_ufuncs import FUNCTIONS
 from anyshape.ops import special as sp
 from anyshape.ops import special_ufuncs as su
 from anyshape.scipy.operands.conversion import real_floats
-from anyshape.support.packages import scipy_special
 from anyshape.transforms.grad import grad
 
 
@@ -243,8 +242,6 @@ def sph_harm_y_all(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> 
 
 def lambertw(z: Any, k: Any = 0, tol: Any = 1e-8) -> Any:
     """Return the branch k of Lambert's W function, complex: the w with w exp(w) = z; k is an integer."""
-    if not is_traced(z, k):
-        return scipy_special.lambertw(z, k, tol)
     return sp.lambertw(as_traced(xp.asarray(z).astype(np.complex128)), static_int(k, "lambertw", "k"))
 
 
@@ -253,8 +250,6 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
 
     For traced angles n and m are integers, and derivatives come from transforms, not from `diff_n`.
     """
-    if not is_traced(n, m, theta, phi):
-        return scipy_special.sph_harm_y(n, m, theta, phi, diff_n=diff_n)
     if diff_n:
         raise ArgumentError("sph_harm_y", f"diff_n={diff_n}", "is not available for traced arrays", "use grad or jvp")
     degree, order = static_int(n, "sph_harm_y", "n"), static_int(m, "sph_harm_y", "m")

@@ -228,8 +228,8 @@ def _skewnorm_log_density(z, a):
     return log(2) + powers.normal_log_density(z) + sc.log_ndtr(a * z)
 
 
-def _skewnorm_probability(z, a, finish: Function, finish_log: Function):
-    """Return a function of the probability up to z. Where the difference cancels it is an integral over the tail.
+def _skewnorm_logcdf(z, a):
+    """Return the logarithm of the probability up to z. Where the difference cancels it is an integral over the tail.
 
     The density falls from z at least as an exponential function does, in steps of the length 1 here.
     """
@@ -242,11 +242,7 @@ def _skewnorm_probability(z, a, finish: Function, finish_log: Function):
     start, end = sc.log_ndtr(a * end), end[..., None]
     falls = step * end - 0.5 * step**2 + sc.log_ndtr(a[..., None] * (end - step)) - start[..., None]
     tail = _skewnorm_log_density(end[..., 0], a) + xp.log(scale * (xp.exp(falls) @ _WEIGHTS))
-    return xp.where(in_tail, finish_log(tail), finish(xp.where(in_tail, 0.5, plain)))
-
-
-def _skewnorm_logcdf(z, a):
-    return _skewnorm_probability(z, a, xp.log, lambda p: p)
+    return xp.where(in_tail, tail, xp.log(xp.where(in_tail, 0.5, plain)))
 
 
 skewnorm: Family = family(

@@ -32,16 +32,16 @@ def _count(x):
     return count_of(x, -1).astype(x.dtype)
 
 
-def _variance(x):
-    return xp.var(x, axis=-1, ddof=1)
-
-
 # -- tests of means
 
 
-def _two_means(name: str, means, variances, counts, equal_var: bool, alternative: str) -> SignificanceResult:
-    """Return Student's or Welch's t of two means."""
-    (m1, m2), (v1, v2), (n1, n2) = means, variances, counts
+@sampled("a", "b")
+def ttest_ind(a, b, axis, equal_var, alternative, trim, method) -> SignificanceResult:
+    """Return Student's t of the means of two samples, or Welch's without `equal_var`, and its probability."""
+    if method is not None or is_traced(trim) or trim:
+        raise ArgumentError("ttest_ind", "trim or method", "is not available for traced arrays", "leave it out")
+    samples = along_last("ttest_ind", [a, b], axis)
+    (m1, v1, n1), (m2, v2, n2) = ((xp.mean(x, axis=-1), xp.var(x, axis=-1, ddof=1), _count(x)) for x in samples)
     if equal_var:
         v1, v2 = xp.where(n1 == 1, 0.0, v1), xp.where(n2 == 1, 0.0, v2)
         freedom = n1 + n2 - 2.0
@@ -52,17 +52,7 @@ def _two_means(name: str, means, variances, counts, equal_var: bool, alternative
         freedom = xp.where(xp.isnan(freedom), 1.0, freedom)
         deviation = xp.sqrt(s1 + s2)
     t = (m1 - m2) / deviation
-    return SignificanceResult(t, student(name, t, freedom, alternative))
-
-
-@sampled("a", "b")
-def ttest_ind(a, b, axis, equal_var, alternative, trim, method) -> SignificanceResult:
-    """Return Student's t of the means of two samples, or Welch's without `equal_var`, and its probability."""
-    if method is not None or is_traced(trim) or trim:
-        raise ArgumentError("ttest_ind", "trim or method", "is not available for traced arrays", "leave it out")
-    samples = along_last("ttest_ind", [a, b], axis)
-    means = [xp.mean(x, axis=-1) for x in samples]
-    return _two_means("ttest_ind", means, map(_variance, samples), [_count(x) for x in samples], equal_var, alternative)
+    return SignificanceResult(t, student("ttest_ind", t, freedom, alternative))
 
 
 @sampled()

@@ -228,12 +228,11 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
     options = {"permc_spec": permc_spec, "use_umfpack": use_umfpack}
     if not _is_traced(A) and not is_traced(b):
         return scipy_sparse_linalg.spsolve(_theirs(A), _theirs(b), **options)
-    *matrix, right = _equation("spsolve", A, b, np.float32)
-    data, row, col = matrix
+    data, row, col, right = _equation("spsolve", A, b, np.float32)
     solve = lambda matrix, b: scipy_sparse_linalg.spsolve(matrix, b, **options)
     columns = right[:, 0] if right.ndim == 2 and right.shape[1] == 1 else right
-    solvers = _by_scipy(solve, *matrix), _by_scipy(solve, data, col, row)
-    return custom_linear_solve(lambda x: _product(*matrix, x), columns, *solvers)
+    product = lambda x: _product(data, row, col, x)
+    return custom_linear_solve(product, columns, _by_scipy(solve, data, row, col), _by_scipy(solve, data, col, row))
 
 
 @signed_as_in(scipy_sparse_linalg)

@@ -247,10 +247,14 @@ def _metric(name: str, metric, options: dict[str, Any], a, b) -> tuple[Metric, A
         options["V"] = xp.var(_stacked(a, b), axis=0, ddof=1)
     if key == "mahalanobis" and "VI" not in options:
         options["VI"] = xp.linalg.inv(xp.atleast_2d(xp.cov(_stacked(a, b).T))).T
-    other = a if b is None and key not in OF_POWERS else b
-    whole = MATRICES[key](a, other, **options) if key in MATRICES else None
+    whole = MATRICES[key](a, _or_same(key, a, b), **options) if key in MATRICES else None
     rows = (lambda x: x) if key in OF_COUNTS else real_floats
     return lambda u, v: METRICS[key](rows(u), rows(v), **options), whole
+
+
+def _or_same(key: str, a, b):
+    """Return b, or a in its place for a distance that has no short way without b."""
+    return a if b is None and key not in OF_POWERS else b
 
 
 def _stacked(a, b):

@@ -18,7 +18,7 @@ from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.numpy.serve import refuse
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.linalg.functions import sqrtm
+from anyshape.scipy.linalg import sqrtm
 from anyshape.scipy.operands.result import FixedAttributes
 from anyshape.support.packages import scipy_transform
 from anyshape.tracing.pytrees import register_class
@@ -183,16 +183,29 @@ class Rotation(FixedAttributes):
 
     def as_matrix(self) -> Any:
         """Return the matrices, of shape (..., 3, 3)."""
-        return to_matrix(self.quat)
+        x, y, z, w = (self.quat[..., k] for k in range(4))
+        rows = [
+            [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), -x * x + y * y - z * z + w * w, 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), -x * x - y * y + z * z + w * w],
+        ]
+        return xp.stack([xp.stack(row, axis=-1) for row in rows], axis=-2)
 
     def as_rotvec(self, degrees: bool = False) -> Any:
         """Return vectors in the direction of the axis with the length of the angle, up to pi."""
-        v = to_rotvec(self.quat)
+        q = turned(self.quat)
+        vector, scalar = q[..., :3], q[..., 3:]
+        square = _square(vector)
+        is_small = square < SMALL
+        length = xp.sqrt(xp.where(is_small, 1.0, square))
+        series = 2 + square / 3 + 3 / 20 * square**2 + 5 / 56 * square**3
+        v = xp.where(is_small, series, 2 * xp.arctan2(length, scalar) / length) * vector
         return v * (180 / pi) if degrees else v
 
     def as_mrp(self) -> Any:
         """Return modified Rodrigues parameters of a length up to 1."""
-        return to_mrp(self.quat)
+        q = turned(self.quat)
+        return q[..., :3] / (1 + q[..., 3:])
 
     def as_euler(self, seq: Any, degrees: bool = False) -> Any:
         """Return three angles of rotations about axes; see `from_euler`. Where two axes coincide the third is 0."""
@@ -295,17 +308,6 @@ def turned(q: Any) -> Any:
     return xp.where(q[..., 3:] < 0, -q, q)
 
 
-def to_matrix(q: Any) -> Any:
-    """Return the matrices of rotations."""
-    x, y, z, w = (q[..., k] for k in range(4))
-    rows = [
-        [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), -x * x + y * y - z * z + w * w, 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), -x * x - y * y + z * z + w * w],
-    ]
-    return xp.stack([xp.stack(row, axis=-1) for row in rows], axis=-2)
-
-
 def orthogonal(m: Any) -> Any:
     """Return the nearest orthogonal matrices, m (m^T m)**(-1 / 2)."""
     return m @ xp.linalg.inv(sqrtm(xp.matrix_transpose(m) @ m))
@@ -339,27 +341,10 @@ def from_rotvec(v: Any) -> Any:
     return xp.concatenate([scale * v, scalar], axis=-1)
 
 
-def to_rotvec(q: Any) -> Any:
-    """Return vectors of rotation of a length up to pi."""
-    q = turned(q)
-    vector, scalar = q[..., :3], q[..., 3:]
-    square = _square(vector)
-    is_small = square < SMALL
-    length = xp.sqrt(xp.where(is_small, 1.0, square))
-    series = 2 + square / 3 + 3 / 20 * square**2 + 5 / 56 * square**3
-    return xp.where(is_small, series, 2 * xp.arctan2(length, scalar) / length) * vector
-
-
 def from_mrp(m: Any) -> Any:
     """Return the quaternions of modified Rodrigues parameters."""
     square = _square(m)
     return xp.concatenate([2 * m, 1 - square], axis=-1) / (1 + square)
-
-
-def to_mrp(q: Any) -> Any:
-    """Return modified Rodrigues parameters of a length up to 1."""
-    q = turned(q)
-    return q[..., :3] / (1 + q[..., 3:])
 
 
 def from_euler(axes: list[int], angles: Any, intrinsic: bool) -> Any:
