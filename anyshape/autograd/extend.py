@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
@@ -19,6 +20,7 @@ import numpy as np
 import anyshape.numpy as anp
 from anyshape.errors import ConcretizationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, active_builders, user_line
+from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.tracing import pytrees
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
@@ -432,22 +434,31 @@ def notrace_primitive(f_raw: Function) -> Any:
 
 def register_notrace(trace_type: Any, primitive_fun: Any) -> None:
     """Have a primitive be without derivatives."""
-    primitive_fun.rules.has_no_derivative = True
+    _rules_of(primitive_fun).has_no_derivative = True
+
+
+def _rules_of(fun: Any) -> Any:
+    """Return the rules of a primitive; those of a function that has derivatives here are not used, with a warning."""
+    rules = getattr(fun, "rules", None)
+    if rules is None and isinstance(fun, (Ufunc, np.ufunc)):
+        warnings.warn(f"{fun.__name__} keeps the derivative that it has: the rule is not used", stacklevel=3)
+        return types.SimpleNamespace()
+    return fun.rules if rules is None else rules
 
 
 def defvjp(fun: Any, *vjpmakers: Function | None, argnums: Sequence[int] | None = None) -> None:
     """Have a primitive pull cotangents back by `maker(ans, *args, **kwargs)(g)` of each argument; None is zero."""
-    fun.rules.vjp = dict(zip(argnums or itertools.count(), vjpmakers)).__getitem__
+    _rules_of(fun).vjp = dict(zip(argnums or itertools.count(), vjpmakers)).__getitem__
 
 
 def defvjp_argnum(fun: Any, vjpmaker: Function) -> None:
     """Have a primitive pull cotangents back by `maker(argnum, ans, args, kwargs)(g)`."""
-    fun.rules.vjp = lambda i: lambda ans, *args, **kwargs: vjpmaker(i, ans, args, kwargs)
+    _rules_of(fun).vjp = lambda i: lambda ans, *args, **kwargs: vjpmaker(i, ans, args, kwargs)
 
 
 def defvjp_argnums(fun: Any, vjpmaker: Function) -> None:
     """Have a primitive pull cotangents back by `maker(argnums, ans, args, kwargs)(g)`, which gives one each."""
-    fun.rules.vjp = lambda i: lambda ans, *args, **kwargs: lambda g: next(iter(vjpmaker((i,), ans, args, kwargs)(g)))
+    _rules_of(fun).vjp = lambda i: lambda ans, *args, **kwargs: lambda g: next(iter(vjpmaker((i,), ans, args, kwargs)(g)))
 
 
 def defjvp(fun: Any, *jvpfuns: Any, argnums: Sequence[int] | None = None) -> None:
@@ -455,19 +466,19 @@ def defjvp(fun: Any, *jvpfuns: Any, argnums: Sequence[int] | None = None) -> Non
 
     None is zero, and "same" says that the function is linear in the argument.
     """
-    fun.rules.jvp = dict(zip(argnums or itertools.count(), jvpfuns)).__getitem__
+    _rules_of(fun).jvp = dict(zip(argnums or itertools.count(), jvpfuns)).__getitem__
 
 
 def defjvp_argnum(fun: Any, jvpmaker: Function) -> None:
     """Have a primitive push tangents by `maker(argnum, g, ans, args, kwargs)`."""
-    fun.rules.jvp = lambda i: lambda g, ans, *args, **kwargs: jvpmaker(i, g, ans, args, kwargs)
+    _rules_of(fun).jvp = lambda i: lambda g, ans, *args, **kwargs: jvpmaker(i, g, ans, args, kwargs)
 
 
 def defjvp_argnums(fun: Any, jvpmaker: Function) -> None:
     """Have a primitive push tangents by `maker(argnums, gs, ans, args, kwargs)`."""
-    fun.rules.jvp = lambda i: lambda g, ans, *args, **kwargs: jvpmaker((i,), (g,), ans, args, kwargs)
+    _rules_of(fun).jvp = lambda i: lambda g, ans, *args, **kwargs: jvpmaker((i,), (g,), ans, args, kwargs)
 
 
 def def_linear(fun: Any) -> None:
     """Say that a primitive is linear in each argument."""
-    fun.rules.jvp = lambda i: "same"
+    _rules_of(fun).jvp = lambda i: "same"

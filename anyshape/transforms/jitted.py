@@ -155,16 +155,17 @@ class Jitted:
         return state.version >= _OFTEN and not state.holds()
 
     def _join(self) -> bool:
-        """Share the programs of functions of the same code, if there are such; return whether it does."""
+        """Share the programs of functions of the same code, if there are such; return whether a fast path may serve."""
         self._joins -= 1
         if self.origin is None or self.rebinding is not None:
             return False
+        before = self._cache
         is_new = self._cache.state is None and not self._find_programs()
         if self._cache.state is not None or not caching.is_first_of_code(self):
             self._shared = caching.shared_programs().membership(self) if self.may_join() else None
         if is_new and self._shared is None and self.use_programs is not None:
             self.use_programs(self)
-        return self._shared is not None
+        return self._shared is not None or (self._cache is not before and bool(self._cache.fast_paths))
 
     def _joins_others(self) -> bool:
         return bool(self._joins) and self.may_join() and self._join()
