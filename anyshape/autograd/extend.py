@@ -20,9 +20,9 @@ import numpy as np
 import anyshape.numpy as anp
 from anyshape.errors import ConcretizationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, active_builders, user_line
-from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.tracing import pytrees
 from anyshape.tracing.callback import pure_callback
+from anyshape.tracing.captured.code_origin import package
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.trace import active_builder
 from anyshape.transforms.control import stop_gradient
@@ -438,12 +438,15 @@ def register_notrace(trace_type: Any, primitive_fun: Any) -> None:
 
 
 def _rules_of(fun: Any) -> Any:
-    """Return the rules of a primitive; those of a function that has derivatives here are not used, with a warning."""
+    """Return the rules of a primitive; warn for a function that has derivatives here, whose rules are not used."""
     rules = getattr(fun, "rules", None)
-    if rules is None and isinstance(fun, (Ufunc, np.ufunc)):
+    if rules is None and (isinstance(fun, np.ufunc) or package(fun) in _WITH_DERIVATIVES):
         warnings.warn(f"{fun.__name__} keeps the derivative that it has: the rule is not used", stacklevel=3)
         return types.SimpleNamespace()
     return fun.rules if rules is None else rules
+
+
+_WITH_DERIVATIVES = ("anyshape", "numpy", "scipy")
 
 
 def defvjp(fun: Any, *vjpmakers: Function | None, argnums: Sequence[int] | None = None) -> None:
@@ -458,7 +461,8 @@ def defvjp_argnum(fun: Any, vjpmaker: Function) -> None:
 
 def defvjp_argnums(fun: Any, vjpmaker: Function) -> None:
     """Have a primitive pull cotangents back by `maker(argnums, ans, args, kwargs)(g)`, which gives one each."""
-    _rules_of(fun).vjp = lambda i: lambda ans, *args, **kwargs: lambda g: next(iter(vjpmaker((i,), ans, args, kwargs)(g)))
+    pull = lambda i, g, ans, args, kwargs: next(iter(vjpmaker((i,), ans, args, kwargs)(g)))
+    _rules_of(fun).vjp = lambda i: lambda ans, *args, **kwargs: lambda g: pull(i, g, ans, args, kwargs)
 
 
 def defjvp(fun: Any, *jvpfuns: Any, argnums: Sequence[int] | None = None) -> None:

@@ -229,6 +229,18 @@ def wrong_square(a):
     return square
 
 
+def test_functions_with_derivatives_keep_them():
+    """Packages give autograd's functions rules that it lacks, or that it has wrong: these are right here."""
+    a = Library("anyshape.autograd")
+    for function in (a.numpy.where, a.numpy.exp, a.scipy.special.expit):
+        with pytest.warns(UserWarning, match="keeps the derivative that it has"):
+            a.extend.defvjp(function, lambda ans, x: lambda g: 0 * g)
+        with pytest.warns(UserWarning, match="keeps the derivative that it has"):
+            a.extend.defjvp(function, lambda g, ans, x: 0 * g)
+    assert a.top.grad(a.numpy.exp)(0.0) == 1
+    assert isinstance(refusal(lambda: a.extend.defvjp(lambda x: x, None)), AttributeError)
+
+
 def test_an_argument_whose_values_are_needed():
     a, masks = Library("anyshape.autograd"), []
 

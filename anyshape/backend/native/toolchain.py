@@ -30,7 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -491,7 +491,9 @@ def cache_folder() -> Path:
     """Return the folder of shared objects, made if it is not there. Raises BuildError if others may write to it."""
     asked = os.environ.get("ANYSHAPE_KERNEL_CACHE", "").strip()
     base = os.environ.get("XDG_CACHE_HOME", "").strip() or os.path.join(os.path.expanduser("~"), ".cache")
-    for folder in [Path(asked)] if asked else [Path(base, "anyshape", "kernels"), _of_process()]:
+    own: list[Callable[[], Path]] = [functools.partial(Path, base, "anyshape", "kernels"), _of_process]
+    for find in [functools.partial(Path, asked)] if asked else own:
+        folder = find()
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:

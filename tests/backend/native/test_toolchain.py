@@ -232,6 +232,15 @@ def test_scratch_folders_of_processes_that_ended_are_removed(tmp_path):
     lock.release()
 
 
+def test_a_process_whose_home_can_be_written_to_makes_no_other_folder(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr(toolchain.tempfile, "TemporaryDirectory", made.append)
+    monkeypatch.delenv("ANYSHAPE_KERNEL_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    toolchain._of_process.cache_clear()
+    assert toolchain.cache_folder() == tmp_path / "anyshape" / "kernels" and not made
+
+
 @pytest.mark.parametrize("mode", ["on", True, ""])
 def test_modes_are_checked(mode):
     with pytest.raises(anyshape.errors.ArgumentError, match="compile"):
