@@ -93,8 +93,9 @@ def pytest_generate_tests(metafunc):
     """Collect no cases that are slow, if these are not asked for: half of all cases, a third of the time."""
     yield
     if is_wide(metafunc.definition):
-        for case in metafunc._calls:
-            if zlib.crc32(case.id.encode()) % ONE_IN:
+        drawn = [zlib.crc32(case.id.encode()) for case in metafunc._calls]
+        for case, number in zip(metafunc._calls, drawn, strict=True):
+            if number % ONE_IN and number != min(drawn):
                 case.marks.append(pytest.mark.slow.mark)
     if _leaves_out_slow(metafunc.config):
         all_slow = metafunc.definition.get_closest_marker("slow") is not None

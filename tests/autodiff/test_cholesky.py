@@ -30,6 +30,7 @@ def test_both_directions_of_a_factor_agree_with_differences(n):
     np.testing.assert_array_equal(gradient, gradient.T)
 
 
+@pytest.mark.slow
 def test_a_factor_is_differentiated_three_times_and_in_stacks():
     check_grads(factor, (positive(4),), order=3)
     stack = np.stack([positive(3), 2 * positive(3)])

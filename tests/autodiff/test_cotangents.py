@@ -77,6 +77,7 @@ def test_derivatives_of_assignments_are_those_of_numpy(function):
         check(function, np.linspace(0.3, 1.4, n))
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["=", "+=", "-=", "*="])), min_size=1, max_size=5))
 def test_derivatives_of_overlapping_writes_are_those_of_numpy(writes):

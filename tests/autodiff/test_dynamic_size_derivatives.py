@@ -156,6 +156,7 @@ def test_repeated_derivatives_of_broadcast_run_time_sizes(program, part):
         check_derivative(made_of(*program), name)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.sampled_from(list(FORMS)),

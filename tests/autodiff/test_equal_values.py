@@ -113,6 +113,7 @@ GENERAL = {
 }
 
 
+@pytest.mark.slow
 def test_general_matrices_with_equal_eigenvalues():
     forms = (
         lambda w, v: ((v * np.exp(w)) @ np.linalg.inv(v)).real,
@@ -146,6 +147,7 @@ def test_general_matrices_without_a_slope():
         assert np.isnan(jvp(inverse, (a,), (C,))[1]).any()
 
 
+@pytest.mark.slow
 def test_polar_factors_and_complex_matrices():
     turn = np.linalg.qr(C + 1j * Q)[0]
     change = C + 1j * C.T
@@ -171,6 +173,7 @@ def test_thin_decompositions(shape):
         np.testing.assert_allclose(grad(product)(a), weights, 1e-12, 1e-12)
 
 
+@pytest.mark.slow
 def test_what_depends_on_the_turn_has_no_slope():
     """Also where the vectors that LAPACK gives happen to be stationary."""
     for function in (
@@ -238,6 +241,7 @@ def block_exponential(a, s, t):
     return scipy.linalg.expm(blocks)[: len(a), 3 * len(a) :]
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_values_are_limits():
     a, change = np.diag([1.0, 1.0, 3.0]), even(C)
     second = lambda function: np.einsum("ijkl,ij,kl", hessian(function)(a), change, change)
@@ -259,6 +263,7 @@ def test_second_derivatives_are_limits_of_second_divided_differences():
             np.testing.assert_allclose(np.sum(slopes(a) * t), expected, 1e-5, err_msg=str(values))
 
 
+@pytest.mark.slow
 def test_second_derivatives_at_all_sizes_and_in_batches_and_complex():
     second = lambda a, s: jvp(lambda a: jvp(spectral(exponential), (a,), (s,))[1], (a,), (s,))[1]
     run, batched = jit(second), jit(vmap(second))
@@ -286,6 +291,7 @@ def test_second_derivatives_of_other_decompositions_and_third_ones():
     np.testing.assert_allclose(third, np.e * s @ s @ s, 1e-9, 1e-9)
 
 
+@pytest.mark.slow
 def test_derivatives_of_exported_and_of_batched_gradients():
     squares = grad(spectral(lambda w, v: np.sum(((v * np.exp(w)) @ v.T) ** 2)))
     exported, s = export(squares)(ShapeDtypeStruct("n, n")), even(C)
@@ -311,6 +317,7 @@ def test_second_derivatives_in_all_modes(name):
             np.testing.assert_allclose(mode(a), slope(a), 1e-3, 1e-3, err_msg=point)
 
 
+@pytest.mark.slow
 def test_second_derivatives_that_depend_on_the_turn_are_not_numbers():
     """The squares have slope 0 at zeros whatever is cut, and their second derivative depends on the cut."""
     squares = spectral(lambda w, v: np.sum(C * ((v[:, 1:] * w[1:] ** 2) @ v[:, 1:].T)))
@@ -343,6 +350,7 @@ def test_sums_over_all_vectors_and_values():
         np.testing.assert_allclose(grad(spectral(lambda w, v: np.sum((v * w) ** 2)))(a), 2 * a, 1e-9, 1e-9)
 
 
+@pytest.mark.slow
 def test_zeros_by_construction_leave_the_part_with_limits():
     """The root of a row that is left out has no slope, in both modes."""
     rows = np.array([True, False, True])
@@ -353,6 +361,7 @@ def test_zeros_by_construction_leave_the_part_with_limits():
             np.testing.assert_allclose(mode(spectral(form))(a), expected, 1e-6, 1e-6)
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_square_full_decompositions():
     """Sizes of both sides are equal here by what the function does, and take several forms in its derivatives."""
     slope = grad(singular(lambda u, s, vh: np.sum(((u * s) @ vh) ** 3)))

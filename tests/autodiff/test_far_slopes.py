@@ -177,6 +177,7 @@ def test_slopes_keep_their_digits_far_out(points, one_in):
     assert len(judged) >= 30 / one_in
 
 
+@pytest.mark.slow
 def test_slopes_in_single_precision():
     by_name = {row.name: row for row in reversed(ROWS)}
     judged = [one for name, at in SINGLE.items() for one in judge(by_name[name], at, "float32")]

@@ -154,6 +154,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5), st.integers(0, 100))
 def test_random_programs_with_and_without_the_proof(names, seed):

@@ -39,6 +39,7 @@ def test_vectors_beyond_the_shorter_side_alone_have_no_derivative(a):
     assert np.isnan(derivatives[0][:, count:]).all() and np.isnan(derivatives[2][count:]).all()
 
 
+@pytest.mark.slow
 def test_singular_values_of_a_full_decomposition_have_every_derivative():
     def entropy(x):
         _, s, _ = np.linalg.svd(x)
@@ -136,6 +137,7 @@ def test_hermitian_matrices_are_read_from_the_lower_triangle(kind):
     np.testing.assert_allclose(values, np.linalg.svd(a, compute_uv=False, hermitian=True), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_derivatives_for_hermitian_matrices():
     symmetric = lambda x: x + np.swapaxes(x, -1, -2)
     for function in (np.linalg.pinv, lambda x, hermitian: np.linalg.svd(x, hermitian=hermitian)[1]):
