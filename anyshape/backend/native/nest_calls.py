@@ -73,7 +73,7 @@ def _fetched(lines: Lines, number: int, packet: str, words: Sequence[str], metas
 
 
 def _call(packet: str) -> str:
-    return f"if ((status = as_call(call, {packet}, &flags))) goto done;"
+    return f"if ((status = as_call(call, {packet}, &flags))) goto fail;"
 
 
 def _operand_words(lines: Lines, x: Array, *, is_read: bool) -> list[str]:

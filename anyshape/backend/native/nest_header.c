@@ -175,9 +175,12 @@ static __attribute__((noinline)) int as_getrs(
 }
 
 /* The status of a run that ends. Compilers take calls of a cold function for rare: behind many checks that may end a
-   run, they would hold loops for rare otherwise, and let them be slow. */
-static __attribute__((noinline, cold)) int64_t as_ended(int64_t status) { return status; }
+   run, they would hold loops for rare otherwise, and let them be slow. Long texts compile sooner so. */
+#ifndef AS_COLD
+#define AS_COLD __attribute__((noinline, cold))
+#endif
+static AS_COLD int64_t as_ended(int64_t status) { return status; }
 
-#define AS_FAIL { status = as_ended(1); goto done; }
+#define AS_FAIL goto fail;
 /* Every so many trips, let Python handle signals. */
-#define AS_TICK(n) if ((ticks += (n)) >= 65536) { ticks = 0; if (poll && poll()) { status = as_ended(32); goto done; } }
+#define AS_TICK(n) if ((ticks += (n)) >= 65536) { ticks = 0; if (poll && poll()) { status = 32; goto fail; } }

@@ -179,7 +179,8 @@ class _Nest:
             "    void *const *links)\n{\n"
             "    int64_t status = 0, flags = 0, declined = 0, ticks = 0;\n    as_block *arena = 0;\n"
             f"{top}    feclearexcept(FE_ALL_EXCEPT);\n    {{\n{body}\n"
-            "    status = declined ? 1 : flags | as_flags();\n    }\n"
+            "    status = declined ? 1 : flags | as_flags();\n    }\n    goto done;\n"
+            "fail:\n    status = as_ended(status ? status : 1);\n"
             f"done:\n    as_free(arena);{freed}\n    return status;\n}}\n"
         )
 
