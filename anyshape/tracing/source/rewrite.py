@@ -440,7 +440,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        if _binds(node):
+        if any(map(_binds, node.values[1:])):
             return self.generic_visit(node)
         first, *others = [self.visit(v) for v in node.values]
         name = "or_" if isinstance(node.op, ast.Or) else "and_"
@@ -452,13 +452,14 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         self.generic_visit(node)
-        if _binds(node):
+        if _binds(node.body) or _binds(node.orelse):
             return node
         return ast.copy_location(runtime("choose", node.test, thunk(node.body), thunk(node.orelse)), node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
-        if (len(node.ops) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn))) or _binds(node):
+        is_plain = len(node.ops) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn))
+        if is_plain or any(map(_binds, node.comparators)):
             return node
         others = [
             ast.Tuple([ast.Constant(_OPERATORS[type(op)]), thunk(x)], ast.Load())

@@ -128,3 +128,15 @@ def counters_of_functions(x):
         if v > 1:
             g(v)
     return f(0.0), g(0.0)
+
+
+@program
+def named_in_tests(x):
+    out, total = [], 0.0
+    for v in x:
+        if (square := v * v) > 4 and square < 30:
+            total += square
+        out.append(square if (half := square / 2) > 1 else half)
+        total += (third := v / 3) and third * 2
+        total += 1.0 if 0 < (fourth := v / 4) < 1 else fourth
+    return total, np.array(out)
