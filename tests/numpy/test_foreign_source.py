@@ -45,6 +45,13 @@ CODE = '''
             raise ValueError(f"below {least}")
         return np.sqrt(x) * float(by)
 
+    def halves(x):
+        from lender.code import scaled
+        if x.ndim != 1:
+            raise ValueError("one axis")
+        count = x.shape[0] // 2 + bool(x.shape[0] % 2)
+        return scaled(x[:count], by=3)
+
     class Line:
         slope = 4.0
 
@@ -71,6 +78,14 @@ def lender(tmp_path, monkeypatch):
 
 def source(path, tested=("1.2",), **helpers):
     return Source("lender", tested, path / "digests.txt", {"numpy": xp}, helpers, ("_plain",))
+
+
+def test_imports_inside_of_functions_and_truth_of_sizes_are_those_of_the_trace(lender, tmp_path):
+    traced = jit(lambda x: source(tmp_path).copy(lender.halves)(x))
+    for n in (5, 2, 1, 0, 4):
+        x = np.arange(float(n)) ** 2
+        np.testing.assert_allclose(traced(x), 3 * x[: (n + 1) // 2])
+    assert traced.cache_info().traces == 1
 
 
 def test_code_and_helpers_run_on_traced_arrays_at_any_size(lender, tmp_path):

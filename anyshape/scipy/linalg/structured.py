@@ -89,14 +89,6 @@ def circulant(c: Any) -> Any:
     return _by_rows(lambda column: _toeplitz(column, xp.roll(column[::-1], 1)), c)
 
 
-def _above_subdiagonal(row, below):
-    """Return the matrix of a first row and of the elements left of the diagonal."""
-    size, count = sizes(row)[0], sizes(below)[0]
-    after = expr.sub(expr.mul(size, expr.sub(size, 1)), dilated_size(count, size))
-    flat = mv.pad_unchecked(as_traced(below), (size,), (after,), (size,))
-    return xp.reshape(mv.slice_update(flat, row, (0,)), (size, size))
-
-
 def from_bands(bands: Any, before: Any) -> Any:
     """Return square matrices with bands[..., i, k] in row i and column i + k - before, as far as these are there.
 
@@ -130,7 +122,10 @@ def _leslie(first, rates):
         sizes(first)[0], expr.add(sizes(rates)[0], 1), "f has one more element than s"
     )
     first, rates = (x.astype(xp.result_type(first, rates)) for x in (first, rates))
-    return _above_subdiagonal(first, rates)
+    size, count = sizes(first)[0], sizes(rates)[0]
+    after = expr.sub(expr.mul(size, expr.sub(size, 1)), dilated_size(count, size))
+    flat = mv.pad_unchecked(as_traced(rates), (size,), (after,), (size,))
+    return xp.reshape(mv.slice_update(flat, first, (0,)), (size, size))
 
 
 def fiedler_companion(a: Any) -> Any:

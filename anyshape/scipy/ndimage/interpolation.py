@@ -114,17 +114,11 @@ class _Image:
             values = run(x, 0.0) + self.cval * run(as_traced(xp.zeros_like(x)), 1.0)
         else:
             values = run(x, self.cval if x.dtype.kind == "c" else float(np.real(self.cval)))
-        return _as_output(values, dtype)
-
-
-def _as_output(values, dtype: np.dtype):
-    """Return interpolated values in a dtype; integers are rounded away from zero at halves, and end at their bounds."""
-    values = as_traced(values)
-    if dtype.kind in "iu":
-        least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-        most -= most >> 53 if dtype.kind == "i" else 0  # a float64; uint64 is 0 above, as in SciPy
-        values = as_traced(xp.clip(xp.trunc(values + xp.where(values > 0, 0.5, -0.5)), float(least), float(most)))
-    return ext.in_dtype(values, dtype)
+        if dtype.kind in "iu":  # which are rounded away from zero at halves, and end at their bounds
+            least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+            most -= most >> 53 if dtype.kind == "i" else 0  # a float64; uint64 is 0 above, as in SciPy
+            values = xp.clip(xp.trunc(values + xp.where(values > 0, 0.5, -0.5)), float(least), float(most))
+        return ext.in_dtype(as_traced(values), dtype)
 
 
 @signed_as_in(scipy_ndimage)
