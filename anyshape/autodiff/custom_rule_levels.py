@@ -11,7 +11,7 @@ from anyshape.graph.ir.builder import Builder, Traced, activate, active, at_own_
 from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core.apply import choose_builder
-from anyshape.ops.creation import full
+from anyshape.ops.creation import full_like
 from anyshape.ops.movement import broadcast_in_dim
 from anyshape.ops.reduction import reduce_sum
 
@@ -56,15 +56,11 @@ def values_apart(function: Function, operands: Sequence[Any], directions: Contai
     with resume(builder), activate(inner):
         graph = inner.finish(function(*[inner.input(x.meta) for x in operands]), "rule")
     captured = inner.captures()
-    points = [_zeros(x) if i in directions else x for i, x in enumerate(operands)]
+    points = [full_like(x) if i in directions else x for i, x in enumerate(operands)]
     tangents = [x if i in directions else None for i, x in enumerate(operands)]
     results, moved = push(builder, graph, [*points, *captured], [*tangents, *[None] * len(captured)])
     slopes = zip(results[count:], moved[count:], strict=True)
     return [*results[:count], *[y if t is None else t for y, t in slopes]]
-
-
-def _zeros(x):
-    return full(ShapeGuardContext(x.builder.scope, "rule", metas=[x.meta]).shape(x), 0, x.dtype)
 
 
 def stretch_to_levels(ctx: ShapeGuardContext, x: Any, flags: Sequence[bool], sizes: Sequence[Size]) -> Any:

@@ -11,14 +11,12 @@ import numpy as np
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import creation, dynamic, elementwise, matrices, movement, special
 from anyshape.numpy.operands import promotion
 from anyshape.numpy.operands.concrete import plain, wrapped
 from anyshape.numpy.operands.ufuncs import publish
 from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
-from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.control import check
@@ -30,14 +28,9 @@ _FLOAT = np.dtype(np.float64)
 # -- windows -----------------------------------------------------------------------------------------------------
 
 
-def _count(M) -> Size:
-    """Return a number of points as a size, 0 if it is negative."""
-    return dy.size_from_count(M) if isinstance(M, Traced) else expr.maximum(promotion.size_of(M), 0)
-
-
 def _centered(M) -> tuple[Any, Any]:
     """Return 1 - M, 3 - M, ..., M - 1, and M - 1, which counts as 1 for a single point."""
-    count = _count(M)
+    count = matrices.count_of(M)
     last = cr.size_value(expr.sub(count, 1))
     doubled = ew.sub(ew.mul(ew.lift(2, cr.iota(count)), cr.iota(count)), mv.broadcast_to(last, (count,)))
     width = ew.convert(ew.maximum(last, ew.lift(1, last)), _FLOAT)

@@ -39,7 +39,7 @@ def _offsets(rows: Size, columns: Size, k) -> tuple[Any, Any]:
     return ew.add(i, promotion.cast_operand(k, np.dtype(np.int64))) if not (has_type(k, int) and k == 0) else i, j
 
 
-def _count(x) -> Size:
+def count_of(x) -> Size:
     """Return a number of rows or columns as a size, 0 if it is negative."""
     return dy.size_from_count(x) if isinstance(x, Traced) else expr.maximum(promotion.size_of(x), 0)
 
@@ -49,8 +49,8 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = No
 
     Sizes and k may be symbolic or traced integer scalars. `like` has no effect.
     """
-    rows = _count(N)
-    columns = rows if M is None else _count(M)
+    rows = count_of(N)
+    columns = rows if M is None else count_of(M)
     return ew.convert(ew.ge(*_offsets(rows, columns, k)), dtype)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, tensor
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
@@ -61,6 +62,11 @@ def full(shape: tuple[Size, ...], value: Any, dtype: Any) -> Any:
     """Return an array of this shape filled with a literal number."""
     dtype, sizes = np.dtype(dtype), {"shape": result_sizes("full", tuple(shape))}
     return apply_sized(full_op, sizes=sizes, value=dtype.type(value).item(), dtype=dtype)
+
+
+def full_like(x: Any, value: Any = 0, scope: Scope | None = None) -> Any:
+    """Return an array of the dtype and shape of a value filled with a literal number; `scope` may be an inner one."""
+    return full(ShapeGuardContext(scope or x.builder.scope, "zeros", None, [x.meta]).shape(x), value, x.dtype)
 
 
 def iota(size: Size, dtype: Any = np.int64) -> Any:

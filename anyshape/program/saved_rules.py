@@ -29,7 +29,7 @@ from anyshape.graph.sizes.expr import Atom, DimVar, Size
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.sizes.shape_tuple import Sizes
 from anyshape.ops import control
-from anyshape.ops.creation import full
+from anyshape.ops.creation import full_like
 from anyshape.ops.elementwise import add
 from anyshape.ops.subgraph_call import paths_of_sizes, size_carrier
 from anyshape.support.lazy_dataclass import NamedTuple, replace
@@ -171,9 +171,7 @@ def _by_result(slopes: Operands, outputs: Operands) -> list[Any]:
 
 
 def _filled(tangent, x):
-    if tangent is not None:
-        return tangent
-    return full(ShapeGuardContext(x.builder.scope, "zeros", None, [x.meta]).shape(x), 0, x.dtype)
+    return full_like(x) if tangent is None else tangent
 
 
 # -- from functions to programs ----------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import Claim, Condition, SourceLine, Verdict, at_least, substitute_claim
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.prover.spec_parser import Like, ParsedSpec, is_name, parse_relation, parse_shape
-from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, infer_reshape
-from anyshape.graph.signature.dim_equations import connected_conditions, input_axes
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, infer_reshape, shape_text
+from anyshape.graph.signature.dim_equations import connected_conditions, input_variables
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes import expr as dims
 from anyshape.graph.sizes.expr import DimVar, Size, from_atom
@@ -175,7 +175,7 @@ class SymbolicScope(Scope):
 
     def check_used(self) -> None:
         """Raise SpecError for a constraint that concerns no size, as when a name is misspelt."""
-        related = connected_conditions(self.conditions, map(from_atom, self.used))
+        related = connected_conditions(self.conditions, self.used)
         for condition in self.conditions:
             if condition not in related:
                 missing = " or ".join(map(str, condition.claim.variables()))
@@ -308,12 +308,12 @@ def scope_of_sizes(
     declared = [s for s in sizes if not s.scope.free]
     for size in declared[1:]:
         common_scope(declared[0], size)
-    conditions = dict.fromkeys(c for scope in [*[s.scope for s in declared], texts] for c in scope.conditions)
+    known = dict.fromkeys(c for scope in [*[s.scope for s in declared], texts] for c in scope.conditions)
     root = declared[0].scope.root if declared else texts
     if isinstance(root, SymbolicScope):
         root.check_used()
-    inputs = [size for _, size in input_axes(metas, values)]
-    scope = Scope(conditions=connected_conditions(conditions, inputs), origin=root.origin, root=root)
+    conditions = connected_conditions(known, input_variables(metas, values))
+    scope = Scope(conditions=conditions, origin=root.origin, root=root)
     for size in sizes:
         claim = at_least(size.expr, 0)
         if not scope.proves(claim):
@@ -503,7 +503,7 @@ class SymbolicShape(Sizes):
         context = ShapeGuardContext(scope, "reshape", user_line())
         sizes = infer_reshape(context, _key(self), _key(tuple(to)))
         if len(scope.conditions) > known:
-            raise unproved(f"{self} to {_tuple_text(to)}", scope.conditions[known], base)
+            raise unproved(f"{self} to {shape_text(to)}", scope.conditions[known], base)
         return SymbolicShape([symdim(s, base) for s in sizes])
 
     # -- as a tuple
@@ -550,10 +550,6 @@ def _expr(size) -> Size:
 
 def _key(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([_expr(s) for s in shape])
-
-
-def _tuple_text(sizes: Sequence[Any]) -> str:
-    return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
 
 
 def _as_variable(size) -> DimVar | None:

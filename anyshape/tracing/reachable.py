@@ -17,7 +17,7 @@ import numpy as np
 import optree
 
 from anyshape.numpy.operands.ufuncs import Ufunc
-from anyshape.tracing.captured import code_origin, containers
+from anyshape.tracing.captured import code_origin
 from anyshape.tracing.captured import containers as holders
 from anyshape.tracing.draws import is_stream
 from anyshape.tracing.pytrees import NAMESPACE
@@ -431,7 +431,7 @@ _OPENERS: tuple[tuple[Any, Callable[[Walk, str, Any], None]], ...] = (
     ((operator.attrgetter, operator.methodcaller), Walk.open_getter),
     (BaseException, Walk.open_exception),
     ((np.ufunc, Ufunc), Walk.open_ufunc),
-    *containers.OPENERS,
+    *holders.OPENERS,
 )
 
 

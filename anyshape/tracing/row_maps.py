@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.errors import FrozenDrawError, MutationError, ShapeError
-from anyshape.graph.ir.builder import Builder, Traced, active, active_builders
+from anyshape.graph.ir.builder import Builder, Traced, active_builders
 from anyshape.graph.ir.graph import Value, walk
 from anyshape.graph.prover.user_stack import user_line
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -42,7 +42,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.containers import UNBOUND, Holder, Roots
 from anyshape.tracing.captured.watch import Watch, watch
 from anyshape.tracing.draws import Stream, streams
-from anyshape.tracing.trace import InnerTrace, kind_of, standing_for, trace_inner
+from anyshape.tracing.trace import InnerTrace, active_builder, kind_of, standing_for, trace_inner
 
 Answer: TypeAlias = tuple[bool, object]  # to a decision, and its line
 RowFunction: TypeAlias = Callable[..., Sequence[Any]]  # of handles of one row of each array
@@ -96,9 +96,9 @@ def row_dtypes(function: RowFunction, called: Any, name: str, rows: Sequence[Any
 
 def _first_row(function: RowFunction, rows: Sequence[Any]) -> list[Any]:
     """Return the results for the first row, which are there for their dtypes."""
-    start = len(_builder().nodes)
+    start = len(active_builder().nodes)
     results = [as_traced(y) for y in function(*[x[0] for x in rows])]
-    _builder().forget_effects(start)
+    active_builder().forget_effects(start)
     return results
 
 
@@ -127,7 +127,7 @@ def _map(paths: _Paths, rows: Sequence[Any], size: Size) -> list[Any]:
     inner = _trace(paths, rows)
     if any(node.op.makes_sizes or node.op.draws or node.op.acts for node in walk(inner.graph)):
         return _scan(paths, rows, size)
-    builder = _builder()
+    builder = active_builder()
     flags = [True] * len(rows) + [False] * len(inner.captured)
     outputs = graph_vmap.batch(builder, inner.graph, [*rows, *inner.captured], flags, size)
     return [y if batched else _repeated(y, size) for y, batched in outputs]
@@ -138,7 +138,7 @@ def _trace(paths: _Paths, rows: Sequence[Any]) -> InnerTrace:
     metas = [TensorMeta(x.dtype, x.meta.extents[1:]) for x in rows]
     run = lambda handles: (paths.results(handles, ()), None)
     options = {"whole": True, "is_batched": True, "at_like": True, "writable": True}
-    inner = trace_inner(_builder(), run, paths.name, [x.unshared() for x in rows], metas, **options)
+    inner = trace_inner(active_builder(), run, paths.name, [x.unshared() for x in rows], metas, **options)
     if inner.written:
         raise _UnmappedError
     return inner
@@ -176,7 +176,7 @@ class _Paths:
         self.runs += 1
         if self.runs > _MOST_RUNS or len(answers) > _MOST_ANSWERS:
             raise _UnmappedError
-        builder = _builder()
+        builder = active_builder()
         inputs, start = [x.value for x in handles], len(builder.nodes)
         outer, self.answers = self.answers, _Answers(builder, answers)
         builder.answer = self.answer
@@ -243,13 +243,6 @@ def _unified(columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
     if [y.dtype for y in first] != [y.dtype for y in second]:
         raise _MixedDtypesError
     return columns
-
-
-def _builder() -> Builder:
-    """Return the builder of the active trace."""
-    builder = active()
-    assert builder is not None  # rows are traced in a trace
-    return builder
 
 
 _LARGE = 1 << 20  # bytes of an array that is compared without a copy
@@ -347,15 +340,11 @@ def _rename(owner: dict[Any, Any], holder: Holder, members: Sequence[Any]) -> No
             owner[name] = value
 
 
-def _refill(owner, members: Sequence[Any]) -> None:
+def _refill(owner, members: Any) -> None:
     """Let a container have these members; of a dict, the keys come first."""
-    if has_type(owner, (list, collections.deque)):
-        owner.clear()
-        owner.extend(members)
-    elif has_type(owner, set):
-        owner.clear()
-        owner.update(members)
-    elif has_type(owner, dict):
+    if has_type(owner, dict):
         half = len(members) // 2
+        members = zip(members[:half], members[half:], strict=True)
+    if has_type(owner, (list, collections.deque, set, dict)):
         owner.clear()
-        owner.update(zip(members[:half], members[half:], strict=True))
+        (owner.extend if has_type(owner, (list, collections.deque)) else owner.update)(members)

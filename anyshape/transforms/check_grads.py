@@ -22,6 +22,7 @@ from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.pytrees import (
     NAMESPACE,
     as_leaf,
+    check_callable,
     flatten,
     flatten_as,
     function_name,
@@ -235,9 +236,7 @@ class Checker:
     def __init__(
         self, f: Callable[..., Any], order: int = 2, modes: Sequence[str] = MODES, tolerance: Tolerance | None = None
     ) -> None:
-        if not callable(f):
-            problem = f"is of type {type(f).__name__}, not a function"
-            raise ArgumentError("check_grads", "f", problem, "pass the function itself, not the result of calling it")
+        check_callable("check_grads: f", f)
         if not has_type(order, int) or order < 1:
             raise ArgumentError("check_grads", "order", f"is {order!r}", "give 1, 2 or more")
         modes = (modes,) if isinstance(modes, str) else tuple(modes)
@@ -329,10 +328,9 @@ class _Level:
             )
         if "rev" in self.modes:
             yield self._reverse(point, pushed[1] if pushed else self._out_tangents(point), pulled)
-        if "fwd" in self.next_order:
-            yield from self.next_order["fwd"].measure((args, point.tangents), rng)
-        if "rev" in self.next_order:
-            yield from self.next_order["rev"].measure((args, point.cotangent), rng)
+        directions = {"fwd": point.tangents, "rev": point.cotangent}
+        for mode, level in self.next_order.items():
+            yield from level.measure((args, directions[mode]), rng)
 
     def _refuse_fixed(self, value) -> None:
         if not any(_inexact(as_leaf(y, "the result", self.name)) for y in flatten(value)[0]):

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import inspect
 import pickle
+import sys
 import threading
 import types
 import weakref
@@ -65,6 +66,15 @@ def reduce_function(function: Any, recipe: Recipe, name: str = "") -> str | tupl
     with _LOCK:
         _ALIVE[digest] = function
     return _load, (digest, payload)
+
+
+def name_in_module(function: Any) -> str:
+    """Return the qualified name by which its module has an object, or "" if it has none."""
+    name: str = getattr(function, "__qualname__", function.name)
+    value: Any = sys.modules.get(function.__module__)
+    for part in name.split("."):
+        value = getattr(value, part, None)
+    return name if value is function else ""
 
 
 def is_packing() -> bool:

@@ -13,7 +13,7 @@ from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.ops.core.apply import describe
-from anyshape.ops.creation import full
+from anyshape.ops.creation import full, full_like
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import argument_containers, graph_jvp, linearize_transpose
 from anyshape.support.true_types import has_type
@@ -29,11 +29,6 @@ from anyshape.transforms.linear_map import LinearizedFunction, make_shape, memoi
 Argnums = int | Sequence[int]
 
 
-def zeros(builder: Builder, x: Any) -> Any:
-    """Return zeros of the dtype and shape of a value."""
-    return full(ShapeGuardContext(builder.scope, "zeros", None, [x.meta]).shape(x), 0, x.dtype)
-
-
 UNCOMMON = 0.7390851332151607
 
 
@@ -42,7 +37,7 @@ def primal_of_linear(builder: Builder, x: Any) -> Any:
 
     Its number is uncommon: zeros would be one value with the zeros that functions make.
     """
-    return full(ShapeGuardContext(builder.scope, "zeros", None, [x.meta]).shape(x), UNCOMMON, x.dtype)
+    return full_like(x, UNCOMMON, builder.scope)
 
 
 # -- grad --------------------------------------------------------------------------------------------------------
@@ -257,7 +252,7 @@ def _value_and_grad(function: Callable[..., Any], name: str, argnums: Argnums, h
     outputs = inner.results(outputs)
     seeds = [full((), 1, outputs[0].dtype) if derivative.live[0] is not None else None, *[None] * (len(outputs) - 1)]
     grads = pull(builder, derivative, seeds)
-    dense = [g if g is not None else zeros(builder, x) for g, x in zip(grads, wrt.leaves, strict=True)]
+    dense = [g if g is not None else full_like(x, scope=builder.scope) for g, x in zip(grads, wrt.leaves, strict=True)]
     trees = pytrees.unflatten(wrt.tree, dense)
     return pytrees.unflatten(inner.out_tree, outputs), trees[0] if has_type(argnums, int) else tuple(trees)
 
@@ -354,7 +349,9 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         captured = list(inner.captured)
         outputs, out_tangents = graph_jvp.push(builder, inner.graph, [*xs, *captured], [*ts, *[None] * len(captured)])
         results = inner.results(outputs)
-        dense = [zeros(builder, y) if t is None else t for t, y in zip(out_tangents, results, strict=False)]
+        dense = [
+            full_like(y, scope=builder.scope) if t is None else t for t, y in zip(out_tangents, results, strict=False)
+        ]
         return pytrees.unflatten(inner.out_tree, results), pytrees.unflatten(inner.out_tree, dense)
 
     return transformed

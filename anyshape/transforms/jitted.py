@@ -7,7 +7,6 @@ import functools
 import itertools
 import logging
 import pickle
-import sys
 import types
 from collections.abc import Callable, Sequence
 from time import perf_counter
@@ -40,7 +39,7 @@ from anyshape.tracing.trace import Leaves, Trace, active_builder, is_one_of_seve
 from anyshape.transforms.arguments.options import Options, with_static
 from anyshape.transforms.caching import cache as caching
 from anyshape.transforms.caching.cache import Arguments, Cache, CacheEntry, Call, Key, TracedCall, leaf_key
-from anyshape.transforms.function_pickle import StoredMethod, bind_method, is_packing, reduce_function
+from anyshape.transforms.function_pickle import StoredMethod, bind_method, is_packing, name_in_module, reduce_function
 
 if TYPE_CHECKING:
     from anyshape.backend.compiler.codegen.timers import Timers
@@ -705,7 +704,7 @@ class Jitted:
                 is_alone = is_packing() or self.rebinding is not None
                 sent = ("", b"") if is_alone else sent_programs.pack_programs(self._cache)
                 return _with_received, (self._plain, *sent)
-        if (name := self._name_in_module()) and self.__module__ not in ("__main__", "__mp_main__"):
+        if (name := name_in_module(self)) and self.__module__ not in ("__main__", "__mp_main__"):
             return name
         if not self.recipe:
             raise pickle.PicklingError(f"{self.name} was made inside of anyshape; pickle the function it was made from")
@@ -715,14 +714,6 @@ class Jitted:
             if not name:
                 raise
             return name  # a spawned process imports the script again
-
-    def _name_in_module(self) -> str:
-        """Return the qualified name by which the module has this object, or "" if it has none."""
-        name = getattr(self, "__qualname__", self.name)
-        value: Any = sys.modules.get(self.__module__)
-        for part in name.split("."):
-            value = getattr(value, part, None)
-        return name if value is self else ""
 
 
 def _with_received(function: Jitted, digest: str, data: bytes) -> Jitted:

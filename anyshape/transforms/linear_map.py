@@ -96,7 +96,7 @@ class LinearMapSpec:
             outputs = self.pushed(builder, tangents, residuals)
             context = ShapeGuardContext(builder.scope, self.name, None)
             return [
-                outputs[position] if position is not None else full(context.shape(_Meta(y)), 0, y.dtype)
+                outputs[position] if position is not None else full(context.shape(y), 0, y.dtype)
                 for position, y in zip(self.live, self.ys, strict=True)
             ]
 
@@ -127,10 +127,8 @@ class LinearMapSpec:
         live = [ct for ct, position in zip(cotangents, self.live, strict=True) if position is not None]
         pulled = linearize_transpose.transpose(builder, graph, len(self.wrt), residuals, live)
         context = ShapeGuardContext(builder.scope, self.name, None)
-        metas = [v.meta for v in graph.inputs[: len(self.wrt)]]
-        return [
-            full(context.shape(_Meta(m)), 0, m.dtype) if g is None else g for g, m in zip(pulled, metas, strict=True)
-        ]
+        pairs = zip(pulled, graph.inputs, strict=False)
+        return [full(context.shape(v), 0, v.meta.dtype) if g is None else g for g, v in pairs]
 
     def _program(self, label: str, first: Sequence[TensorMeta], emit) -> traced_program.Program:
         """Return the program of `first`, residuals and tokens; its first inputs are named after the label."""
@@ -149,11 +147,6 @@ class LinearMapSpec:
         _, in_tree = flatten(list(metas))
         _, out_tree = flatten([0] * len(outputs))
         return traced_program.Program(Trace(graph, in_tree, out_tree, tuple(names)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Meta:
-    meta: TensorMeta
 
 
 def _axis_variables(metas: Sequence[TensorMeta], start: int = 0) -> dict[DimVar, InputAxis]:

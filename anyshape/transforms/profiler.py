@@ -237,7 +237,7 @@ class _Costing:
 
     def _moved_bytes(self, group: Group) -> int | None:
         """Return the bytes that a group reads and writes outside of its tiles, or None if they are unknown."""
-        metas = [*_read_from_outside(group).values(), *[meta for _, meta in _escaping(group)]]
+        metas = [*group.read.values(), *[meta for _, meta in _escaping(group)]]
         sizes = [bytes_of(meta) for meta in metas]
         return _total([None if size is None else self._at(size) for size in sizes])
 
@@ -270,13 +270,6 @@ def _escaping(group: Group) -> list[tuple[str, TensorMeta]]:
     """Return the results of a group that are read outside of its tiles, by slot."""
     pairs = [pair for step in group.steps for pair in zip(step.outputs, step.results, strict=True)]
     return [(slot, meta) for slot, meta in pairs if slot in group.escaping]
-
-
-def _read_from_outside(group: Group) -> dict[str, TensorMeta]:
-    """Return the arrays that a group reads and does not make itself, by slot."""
-    own = {slot for step in group.steps for slot in step.outputs}
-    operands = [pair for step in group.steps for pair in zip(step.inputs, step.metas, strict=True)]
-    return {slot: meta for slot, meta in operands if isinstance(slot, str) and slot not in own}
 
 
 def _fractions(part: range, runs: Sequence[TimedRun]) -> list[float]:

@@ -448,19 +448,14 @@ def membership(jitted: Jitted) -> Member | Twin | None:
     function, code = jitted.origin[0], key_of_code(jitted)
     if code is None or package(function) in TRANSPARENT:
         return None
-    key = code, config.optimize, config.compile, config.reassociate, config.num_threads, config.reproducible
     variables = changed_variables(jitted.state)
     if variables is None:
         return None
     with _LOCK:
-        seen = _SEEN.get(key)
-        if seen is None:
-            first = FIRST.get(code, lambda: None)()
-            if first is jitted and jitted.state is None:
-                return None  # another thread calls it for the first time
-            seen = _seen_first(first)
-            _keep(_SEEN, key, seen, _MOST_CODES)
-        _SEEN.move_to_end(key)
+        first = FIRST.get(code, lambda: None)()
+        if first is jitted and jitted.state is None:
+            return None  # another thread calls it for the first time
+        seen = _seen_of(code, first)
         first = seen.first
         if first is not None and first is not jitted and _is_twin(function, first):
             return Twin(function, first)
@@ -552,14 +547,8 @@ class ObjectCalls(_Counted):
         if code is None or Reading(function).holds_objects:  # which may change in place
             self._alone.add(_kinds(function.objects))
             raise InseparableError
-        key = (*code, places), config.optimize, config.compile, config.reassociate, config.num_threads
         with _LOCK:
-            seen = _SEEN.get(key)
-            if seen is None:
-                seen = _Seen(None, None)
-                _keep(_SEEN, key, seen, _MOST_CODES)
-            _SEEN.move_to_end(key)
-            family, reading = _family(seen, self._jitted, function, places)
+            family, reading = _family(_seen_of((*code, places), None), self._jitted, function, places)
         self._families[places] = family
         return family, reading
 
@@ -588,6 +577,15 @@ def _keep(table: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None
     table[key] = value
     while len(table) > most:
         table.popitem(last=False)
+
+
+def _seen_of(code: Any, first: Jitted | None) -> _Seen:
+    """Return what is known of the functions of a code with the settings as they are; `first` is the first of them."""
+    key = code, config.optimize, config.compile, config.reassociate, config.num_threads, config.reproducible
+    if key not in _SEEN:
+        _keep(_SEEN, key, _seen_first(first), _MOST_CODES)
+    _SEEN.move_to_end(key)
+    return _SEEN[key]
 
 
 def _seen_first(first: Jitted | None) -> _Seen:

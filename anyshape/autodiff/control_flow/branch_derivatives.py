@@ -171,7 +171,7 @@ class _Part:
         with activate(builder):
             ctx = ShapeGuardContext(builder.scope, self.graph.name, rule="jvp")
             value_in = {slot: builder.handle(builder, value) for value, slot in self.saved.items()}
-            saved = [value_in[i] if i in value_in else zeros_like(ctx, Typed(meta)) for i, meta in enumerate(slots)]
+            saved = [value_in[i] if i in value_in else zeros_like(ctx, meta) for i, meta in enumerate(slots)]
             ends = [sized(x, slots[i].sizes or ()) if i in bounded else x for i, x in enumerate(saved)]
             return builder.finish([*self.outputs, *ends], self.graph.name)
 
@@ -204,22 +204,11 @@ def _facts_of_all_branches(graph: Graph) -> Scope | None:
     return Scope(conditions=[c for c in graph.conditions if c.kind == "constraint"])
 
 
-@dataclass(frozen=True)
-class Typed:
-    """Array type in place of a value, for `zeros_like`."""
-
-    meta: TensorMeta
-
-    @property
-    def dtype(self) -> Any:
-        return self.meta.dtype
-
-
 def or_zeros(ctx: ShapeGuardContext, y: Any, tangent: Any) -> Any:
     """Return a tangent of a value, zeros where it has none."""
     if tangent is not None:
         return tangent
-    return lift(0, y) if isinstance(y, Traced) else zeros_like(ctx, Typed(y.meta))
+    return lift(0, y) if isinstance(y, Traced) else zeros_like(ctx, y.meta)
 
 
 class _Known:

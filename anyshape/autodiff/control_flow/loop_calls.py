@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.autodiff.control_flow.branch_derivatives import Typed, handle_of, meta_of_operand
+from anyshape.autodiff.control_flow.branch_derivatives import handle_of, meta_of_operand
 from anyshape.autodiff.jvp import push_parts
 from anyshape.autodiff.linearize_transpose import linearise, transposed_ends
 from anyshape.autodiff.replay import inline
@@ -173,7 +173,7 @@ class Loop:
     def _length(self) -> Size | None:
         """Return the number of trips, by the stacks or the pieces that these read; None where neither says it."""
         per_trip = self.operand_metas[self.layout.stacks] or [meta_of_operand(x) for x in self.lengths if x is not None]
-        return self.ctx.exact(Typed(per_trip[0]), 0, field="operands") if per_trip else None
+        return self.ctx.exact(per_trip[0], 0, field="operands") if per_trip else None
 
     @property
     def has_mask(self) -> bool:
@@ -193,7 +193,7 @@ class Loop:
 
     def exact_sizes(self, x: Any) -> Shape | None:
         """Return the exact sizes of an operand or a result, None where it has none."""
-        return self.ctx.sizes(Typed(meta_of_operand(x)))
+        return self.ctx.sizes(meta_of_operand(x))
 
     def as_written(self, xs: Sequence[Any], values: Sequence[Value], batch: Sequence[Shape] = ()) -> list[Any]:
         """Return what a derived body makes for values of the body in the sizes that these are written in.
@@ -561,7 +561,7 @@ class ExampleLoops:
         self.handle = handle_of(*self.operands, *like)
         metas = [meta_of_operand(x) for x in self.operands]
         first = metas[self.carries.index(True)]
-        self.size: Size = ctx.exact(Typed(first), 0, field="operands")
+        self.size: Size = ctx.exact(first, 0, field="operands")
         self.metas: list[TensorMeta] = [batch_element(m) if flag else m for m, flag in zip(metas, carries, strict=True)]
         self.own: list[TensorMeta] = [v.meta for v in one.inputs]
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.autodiff.control_flow.branch_derivatives import Typed, meta_of_operand, or_zeros
+from anyshape.autodiff.control_flow.branch_derivatives import meta_of_operand, or_zeros
 from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, reordered
 from anyshape.autodiff.control_flow.loop_transposition import (
     linear_inputs,
@@ -547,7 +547,7 @@ def _instantiated(loop: Loop, tangents: Inputs, active: Inputs, read: Callable[[
     """Return what `read` gives of the tangents of active inputs, zeros for carries that begin without."""
     chosen = tangents.chosen(active).map(read)
     pairs = zip(chosen.carries, loop.inputs.chosen(active).carries, strict=True)
-    return replace(chosen, carries=[zeros_like(loop.ctx, Typed(meta_of(x))) if t is None else t for t, x in pairs])
+    return replace(chosen, carries=[zeros_like(loop.ctx, meta_of(x)) if t is None else t for t, x in pairs])
 
 
 def _with_mask(loop: Loop, outputs: Outputs, mask) -> list[Any]:
@@ -705,7 +705,7 @@ def _start(loop: Loop, i: int, ct):
     if ct is not None:
         return ct
     meta = meta_of_operand(loop.inputs.carries[i])
-    zeros = zeros_like(loop.ctx, Typed(tensor(meta.dtype, loop.ends[i]) if loop.ends else meta))
+    zeros = zeros_like(loop.ctx, tensor(meta.dtype, loop.ends[i]) if loop.ends else meta)
     return masked(zeros, lambda: nonzero(zeros), True)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.autodiff.control_flow.branch_derivatives import Typed, meta_of_operand, or_zeros
+from anyshape.autodiff.control_flow.branch_derivatives import meta_of_operand, or_zeros
 from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, reordered
 from anyshape.autodiff.cotangents import CotangentSum
 from anyshape.autodiff.linearize_transpose import transposed_sums
@@ -136,7 +136,7 @@ def _transposed_body(loop: Loop, linear: Inputs, seeds: Outputs) -> TransposedBo
         zeros.captured = marks.after(zeros.captured, ends.captured.parted)
         ctx = ShapeGuardContext(builder.scope, loop.body.name, rule="transpose")
         for kind in (arrays, zeros):
-            kind.carries = [or_zeros(ctx, Typed(m), ct) for ct, m in zip(kind.carries, pulled.carries, strict=True)]
+            kind.carries = [or_zeros(ctx, m, ct) for ct, m in zip(kind.carries, pulled.carries, strict=True)]
         kinds = zip(ends.kinds(), arrays.kinds(), zeros.kinds(), strict=True)
         carries, elements, pieces, captured = [kind.each(*both) for kind, *both in kinds]
         graph = builder.finish([*carries, *captured, *elements, *stacks.added, *pieces], loop.body.name)

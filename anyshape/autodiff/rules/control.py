@@ -17,6 +17,7 @@ from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff.custom_rule_levels import at_examples, stretch_to_levels, sum_over_levels, values_apart
 from anyshape.autodiff.jvp import Pushed, has_tangent
 from anyshape.autodiff.rule_tables import linear, no_shift, stretch_all, zero, zeros
+from anyshape.autodiff.structural_zeros import by_flags, flagged
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.shapes.array_type import TensorMeta, Unknown, UpperBound
 from anyshape.ops import control as cb
@@ -112,16 +113,6 @@ def _as_tuple(out):
     return out if isinstance(out, tuple) else (out,)
 
 
-def _by_flags(flags, values):
-    """Return the next value for each flag that is set, and None for the others."""
-    remaining = iter(values)
-    return [next(remaining) if flag else None for flag in flags]
-
-
-def _chosen(xs, flags):
-    return [x for x, flag in zip(xs, flags, strict=True) if flag]
-
-
 def _active(ctx, op, rule, count, tangents):
     """Return which arguments have a tangent."""
     if isinstance(rule, str):
@@ -150,22 +141,22 @@ def _refuse_lost_rule(ctx, op, name, tangents):
 
 def _pushed_by_rule(ctx, active, tangents, out, xs, rule, count, levels):
     """Return the results and tangents that a rule gives."""
-    results, live = _as_tuple(out), _chosen(tangents[:count], active)
+    results, live = _as_tuple(out), flagged(tangents[:count], active)
     differentiable = [has_tangent(y.dtype) for y in results]
 
     def push(*operands):
         arguments, directions = operands[:count], operands[count : count + len(live)]
-        primals, out_tangents = rule.push(arguments, _by_flags(active, directions), operands[count + len(live) :])
-        return [*primals, *_chosen(out_tangents, differentiable)]
+        primals, out_tangents = rule.push(arguments, by_flags(active, directions), operands[count + len(live) :])
+        return [*primals, *flagged(out_tangents, differentiable)]
 
-    flags = [(*level, *_chosen(level, active), *[True] * len(results)) for level in levels]
+    flags = [(*level, *flagged(level, active), *[True] * len(results)) for level in levels]
     operands, sizes = [*xs[:count], *live, *results], _level_sizes(ctx, levels, results)
     applied = lambda *operands: at_examples(push, operands, flags, sizes)
     outputs = applied(*operands)
     depth = max(x.builder.depth for x in [*xs[:count], *results])
     if any(y.builder.depth > depth for y in outputs[: len(results)]):  # an op gives results and tangents
         outputs = values_apart(applied, operands, range(count, count + len(live)), len(results))
-    return Pushed(outputs[: len(results)], _by_flags(differentiable, outputs[len(results) :]))
+    return Pushed(outputs[: len(results)], by_flags(differentiable, outputs[len(results) :]))
 
 
 def _level_sizes(ctx, levels, results):
@@ -198,8 +189,8 @@ def _with_backward_rule(ctx, active, tangents, out, xs, rule, count, levels):
 
     flags, sizes = [(*level, *[True] * len(results)) for level in levels], _level_sizes(ctx, levels, results)
     outputs = at_examples(forward, [*xs[:count], *results], flags, sizes)
-    live = _chosen(tangents[:count], active)
-    carried = list(zip(*[_chosen(level, active) for level in levels], strict=True)) or [()] * len(live)
+    live = flagged(tangents[:count], active)
+    carried = list(zip(*[flagged(level, active) for level in levels], strict=True)) or [()] * len(live)
     live = [stretch_to_levels(ctx, t, flags, sizes) for t, flags in zip(live, carried, strict=True)]
     types = [(y.dtype, ctx.shape(y)) for y in results]
     out_tangents = cr.custom_vjp_tangent(backward[0], live, outputs[len(results) :], types, len(levels))
@@ -234,7 +225,7 @@ def _tangent_transpose(ctx, cts, *xs, rule, count, depth, results, sources=()):
     operands = [*residuals, *dense]
     pulled = at_examples(pull, operands, [(True,) * len(operands)] * depth, types[0][1][:depth])
     linear = [isinstance(x, tables.Linear) for x in xs[:count]]
-    cotangents = _by_flags(has_cotangent[0], pulled)
+    cotangents = by_flags(has_cotangent[0], pulled)
     return *[ct if flag else None for ct, flag in zip(cotangents, linear)], *[None] * len(residuals)
 
 

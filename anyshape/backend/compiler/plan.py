@@ -188,6 +188,13 @@ class Group:
         return {slot for step in self.steps for slot in step.outputs}.difference(self.escaping)
 
     @property
+    def read(self) -> dict[str, TensorMeta]:
+        """Arrays that the group reads and does not make itself, by slot."""
+        own = {slot for step in self.steps for slot in step.outputs}
+        operands = [pair for step in self.steps for pair in zip(step.inputs, step.metas, strict=True)]
+        return {slot: meta for slot, meta in operands if isinstance(slot, str) and slot not in own}
+
+    @property
     def parallel_metas(self) -> tuple[TensorMeta, ...]:
         """Metadata of the values that have the parallel axis."""
         per_step = zip(self.steps, self.parallel_operands, strict=True)

@@ -456,16 +456,10 @@ def arguments_of(writer: GroupSource, arrays: Mapping[str, np.ndarray], sizes: M
     return [size_value(writer.group.rows, sizes), *[arrays[s] for s in writer.read], *locals_]
 
 
-def _operands(group: Group) -> dict[str, TensorMeta]:
-    made = {slot for step in group.steps for slot in step.outputs}
-    pairs = [pair for step in group.steps for pair in zip(step.inputs, step.metas, strict=True)]
-    return {slot: meta for slot, meta in pairs if isinstance(slot, str) and slot not in made}
-
-
 def operand_arrays(group: Group, sizes: Mapping[DimVar, int], draw: str) -> dict[str, np.ndarray]:
     """Return operands with random elements of a kind of `DRAWS`."""
     rng = np.random.default_rng(0)
-    arrays = {slot: _random(rng, meta.dtype, shape_of(meta, sizes), draw) for slot, meta in _operands(group).items()}
+    arrays = {slot: _random(rng, meta.dtype, shape_of(meta, sizes), draw) for slot, meta in group.read.items()}
     for step in group.steps:
         if step.op in (masked_op, masked_else_op):
             _put_bits(step, arrays, rng)

@@ -6,16 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anyshape.backend.native.nest_steps import Rule, Site, sum_with, with_window
-from anyshape.backend.native.nest_values import (
-    Array,
-    At,
-    Lines,
-    Texts,
-    along,
-    derived,
-    scalar,
-    sparse,
-)
+from anyshape.backend.native.nest_values import Array, At, Lines, Texts, along, derived, scalar, sparse
 from anyshape.backend.native.statements import NotExpressible
 from anyshape.graph.ir.graph import Op
 from anyshape.ops import dynamic as dy

@@ -268,11 +268,7 @@ CONTROL = OPAQUE._replace(alias=Alias.VIEW, recomputable=True)
 
 declare(CONTROL, cb.stop_gradient_op, cb.check_op, cb.decide_op, cb.warn_op)
 declare(OPAQUE, cb.warn_below_op)
-declare(
-    CONTROL._replace(algebra=Algebra((identities.of_literal,))),
-    cb.enter_checkpoint_op,
-    cb.leave_checkpoint_op,
-)
+declare(CONTROL._replace(algebra=Algebra((identities.of_literal,))), cb.enter_checkpoint_op, cb.leave_checkpoint_op)
 
 
 declare(OPAQUE._replace(runs_user_code=True), cb.callback_op, cb.effect_op)

@@ -12,7 +12,7 @@ from anyshape.backend.compiler.op_traits import OPAQUE, Algebra, Alias, bytes_of
 from anyshape.backend.compiler.passes import identities
 from anyshape.backend.compiler.peak_memory import peak_bytes
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
-from anyshape.backend.numpy.loops import compiled
+from anyshape.backend.numpy.loops import compiled, one_or_all
 from anyshape.backend.runtime.rows import Rows
 from anyshape.errors import ShapeError
 from anyshape.graph.shapes.array_type import TensorMeta, Unknown
@@ -49,10 +49,6 @@ def _empty(graph, arrays):
 
 def _run(graph, arrays):
     return compiled(graph)(*arrays)
-
-
-def one_or_all(results):
-    return results if len(results) > 1 else results[0]
 
 
 def _cond(index, *operands, branches):
@@ -108,7 +104,4 @@ def _peak_at(plan: Plan, operands: Sequence[TensorMeta]) -> Size | None:
 
 declare(OPAQUE._replace(scratch=_most_bytes, inlines="branches"), cf.cond_op)
 declare(OPAQUE._replace(scratch=_bytes_of_rows, inlines="batched"), cf.cond_each_op)
-declare(
-    OPAQUE._replace(alias=Alias.VIEW, recomputable=True, algebra=Algebra((identities.same_sizes,))),
-    cf.sized_op,
-)
+declare(OPAQUE._replace(alias=Alias.VIEW, recomputable=True, algebra=Algebra((identities.same_sizes,))), cf.sized_op)

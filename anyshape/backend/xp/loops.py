@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.numpy.control_flow import one_or_all
+from anyshape.backend.numpy.loops import one_or_all
 from anyshape.backend.runtime.rows import NO_TRIP, check_ends
 from anyshape.backend.xp.libraries import INT, Library, kernel
 from anyshape.backend.xp.write import compiled

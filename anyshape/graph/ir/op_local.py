@@ -47,6 +47,7 @@ from anyshape.graph.shapes.array_type import (
     UpperBound,
     tensor,
 )
+from anyshape.graph.signature.dim_equations import connected_conditions
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, InputAxis, Size
 from anyshape.graph.sizes.substitute import computable, substitute, substitute_leaves
@@ -306,7 +307,7 @@ def close(graphs: Sequence[Graph], captures: Sequence[Sequence[Traced]] = ()) ->
         own = [part.conditions() for part in parts]
         closed, carried = _with_shared_inputs(parts, [*captured], constants, own, _checked)
     except IllegalGraphError:  # a proof goes through variables that a graph itself does not have
-        relied = [_connected(part.graph.conditions, part.variables()) for part in parts]
+        relied = [connected_conditions(part.graph.conditions, part.variables()) for part in parts]
         closed, carried = _with_shared_inputs(parts, [*captured], constants, relied, with_lemmas)
     return Closed(closed, tuple(captured.values()), tuple(constants.values()), carried)
 
@@ -403,21 +404,6 @@ class _Parts:
         """Return a fact about a run-time size of an enclosing graph as a constraint on an input, others as they are."""
         own = not self.graph.runtime.keys().isdisjoint(condition.claim.variables())
         return condition if own or condition.kind != "fact" else replace(condition, kind="constraint")
-
-
-def _connected(conditions: Iterable[Condition], variables: Iterable[DimVar]) -> list[Condition]:
-    """Return the conditions about these variables, and about others that such conditions connect with them."""
-    reached, left = set(variables), [c for c in conditions if c.claim.variables()]
-    connected: list[Condition] = []
-    grown = True
-    while grown:
-        grown = False
-        for condition in left:
-            if condition not in connected and not reached.isdisjoint(condition.claim.variables()):
-                connected.append(condition)
-                reached.update(condition.claim.variables())
-                grown = True
-    return connected
 
 
 # -- at a node -----------------------------------------------------------------------------------------------------

@@ -161,9 +161,8 @@ def _note_if_unplanned(error: BaseException, last: TracebackType) -> None:
     frame = last.tb_frame
     raises = isinstance(error, Warning) or frame.f_code.co_code[last.tb_lasti] == _RAISE
     on_purpose = (raises and not isinstance(error, AssertionError)) or isinstance(error, RecursionError)
-    is_call_of_user = (
-        user_stack.is_caller_of_user(frame) or frame.f_code is _SHORTENING
-    )  # with arguments that do not fit
+    # with arguments that do not fit
+    is_call_of_user = user_stack.is_caller_of_user(frame) or frame.f_code is _SHORTENING
     if on_purpose or not _is_library(last) or is_call_of_user or getattr(error, "__notes__", None):
         return
     error.add_note(_UNPLANNED)

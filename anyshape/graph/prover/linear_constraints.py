@@ -570,7 +570,7 @@ def nest_quotients(claims: Sequence[Claim]) -> list[Claim]:
     nested: dict[Atom, Size] = {}
     for whole, part in itertools.permutations(sorted(calls, key=lambda call: call.nodes), 2):
         k = expr.divide_exactly(whole.args[1], part.args[1]) if whole.args[0] is part.args[0] else None
-        if k is not None and _is_never_negative(k):
+        if k is not None and expr.is_nonnegative(k):
             nested[whole] = expr.from_atom(Call("floordiv", (nested.get(part, expr.from_atom(part)), k)))
     return [substitute_claim(c, nested.get) for c in claims] if nested else list(claims)
 
@@ -587,12 +587,6 @@ def _shifted(atom: Atom) -> Size | None:
     args = [substitute(a, _shifted) for a in atom.args]
     shift = expr.terms_of(args[-1]).get((), 0)
     return expr.add(BUILDERS[atom.function](*[expr.sub(a, shift) for a in args]), shift) if shift else None
-
-
-def _is_never_negative(size: Size) -> bool:
-    """Return whether the bounds of the variables alone imply size >= 0."""
-    low = expr.bounds(size)[0]
-    return low is not None and low >= 0
 
 
 @memoised

@@ -120,7 +120,7 @@ class _LeafBounds:
             if (least := atom.interval[0]) is None or least < 0:
                 return None, None
             below, above = self._atom(atom)
-            if below is None or not _is_nonnegative(below):
+            if below is None or not expr.is_nonnegative(below):
                 below = least
             low = expr.mul(low, expr.power(below, power))
             high = None if high is None or above is None else expr.mul(high, expr.power(above, power))
@@ -165,11 +165,6 @@ def _of_all(extremum: Callable[..., Size], sizes: Sequence[Size | None]) -> Size
     """Return the extremum of the bounds, or None where one is missing."""
     known = [size for size in sizes if size is not None]
     return extremum(*known) if len(known) == len(sizes) else None
-
-
-def _is_nonnegative(size: Size) -> bool:
-    low = expr.bounds(size)[0]
-    return low is not None and low >= 0
 
 
 _SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c"}

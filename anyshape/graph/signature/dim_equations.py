@@ -87,12 +87,16 @@ def input_axes(metas: Sequence[TensorMeta], values: Mapping[int, Size]) -> list[
     return [*axes, *[(RuntimeScalar(i, "exact"), size) for i, size in values.items()]]
 
 
-def connected_conditions(conditions: Iterable[Condition], sizes: Iterable[Size]) -> list[Condition]:
-    """Return the conditions that share variables with the sizes, directly or through other conditions."""
+def input_variables(metas: Sequence[TensorMeta], values: Mapping[int, Size]) -> list[DimVar]:
+    """Return the variables of the sizes that inputs give."""
+    return [v for _, size in input_axes(metas, values) for v in expr.variables(size)]
+
+
+def connected_conditions(conditions: Iterable[Condition], of: Iterable[DimVar]) -> list[Condition]:
+    """Return the conditions that share one of these variables, directly or through other conditions."""
     connected: list[Condition] = []
     pending = [(c, c.claim.variables()) for c in conditions]
-    reached = {v for s in sizes for v in expr.variables(s)}
-    before = -1
+    reached, before = set(of), -1
     while before < len(connected):
         before, apart = len(connected), []
         for condition, variables in pending:
@@ -149,7 +153,8 @@ def solve_dims(
     leave a variable open.
     """
     inputs = input_axes(metas, values or {})
-    declared = connected_conditions([c for c in conditions if c.kind == "constraint"], [s for _, s in inputs])
+    constraints = [c for c in conditions if c.kind == "constraint"]
+    declared = connected_conditions(constraints, input_variables(metas, values or {}))
     equations = [Equation(size, expr.from_atom(source), str(size)) for source, size in inputs]
     equations += [Equation(c.claim.left - c.claim.right, 0, str(c.claim)) for c in declared if c.claim.relation == "=="]
     system = _System(equations, declared)

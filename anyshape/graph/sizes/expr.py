@@ -363,6 +363,12 @@ def ceildiv(a: Size, b: Size) -> Size:
 # -- bounds ------------------------------------------------------------------------------------------------------
 
 
+def is_nonnegative(size: Size) -> bool:
+    """Return whether the bounds of the leaves alone imply size >= 0."""
+    low = bounds(size)[0]
+    return low is not None and low >= 0
+
+
 def bounds(size: Size) -> tuple[Bound, Bound]:
     """Return sound lower and upper bounds from the bounds of the leaves (None: unbounded)."""
     return (size, size) if isinstance(size, int) else size._bounds or size.bounds()

@@ -15,15 +15,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.movement import slice_axis
-from anyshape.numpy.operands.promotion import (
-    as_traced,
-    axis_of,
-    choice_of,
-    result_type,
-    size_of,
-    sizes,
-    static_int,
-)
+from anyshape.numpy.operands.promotion import as_traced, axis_of, choice_of, result_type, size_of, sizes, static_int
 from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of

@@ -20,7 +20,7 @@ import linecache
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -203,10 +203,7 @@ class Detours:
         self.live: dict[int, list[Value]] = {}
         self.counts: Counter[int] = Counter()
         self.in_a_row = 0
-        self.last: tuple[Literal[0], Literal[0]] = (
-            0,
-            0,
-        )  # the calls of the entry at the last detour, and the number of the other path
+        self.last: tuple[int, int] = 0, 0  # calls of the entry at the last detour, and the number of the other path
 
 
 def by_detour(cache: Cache, entry: CacheEntry, left: PathLeft, arrays: Sequence[Any]) -> tuple[CacheEntry, Any] | None:

@@ -216,9 +216,8 @@ class _Branches:
         self.results: list[ResultType] = []
         self.is_emitted = True
         self.written: set[int] = set()  # operands that a branch writes to
-        self.writes: list[
-            dict[operand_memory.Memory, Any]
-        ] = []  # of each branch: memory of enclosing traces, with its final value
+        # of each branch: memory of enclosing traces, with its final value
+        self.writes: list[dict[operand_memory.Memory, Any]] = []
 
     def traced_now(self) -> _Branches:
         """Trace the branches for their results alone."""

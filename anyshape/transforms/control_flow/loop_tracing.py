@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, CarryMismatchError, ShapeError
-from anyshape.graph.ir.builder import Builder, Traced, active, at_line, user_line
+from anyshape.graph.ir.builder import Traced, active, at_line, user_line
 from anyshape.graph.ir.graph import Graph, Node, Value, raises
 from anyshape.graph.ir.op_local import refusals
 from anyshape.graph.prover.constraints import Verdict, equal
@@ -38,7 +38,7 @@ from anyshape.support.packages import graph_replay
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import line_of
 from anyshape.tracing.pytrees import flatten, function_name, order_of_leaves, result_paths, structure_text, unflatten
-from anyshape.tracing.trace import as_value, kind_of, run_traced, standing_for
+from anyshape.tracing.trace import active_builder, as_value, kind_of, run_traced, standing_for
 
 Function = Callable[..., Any]
 # Gives, for the carries as a tree and the other inputs, the carries after a trip, and all else that the trip gives.
@@ -140,7 +140,7 @@ class CarryLoop:
 
             with self._outside(inputs, allowed=True) as writes:
                 carries = self._handles(inputs)
-                may_write(_builder(), flatten(carries)[0])
+                may_write(active_builder(), flatten(carries)[0])
                 args = carries, inputs[len(self.carries) :]
                 results, _ = run_traced(function, function_name(self.function), args, {})
                 results = [y.unshared() for y in results]
@@ -258,20 +258,13 @@ def _keeps(scope: Scope, before: Size, after: Size, varying: Container[DimVar]) 
 
 def is_outer(extent: ShapeExtent) -> bool:
     """Return whether an extent is a size that is known outside of the body that is traced."""
-    outer = _builder().parent
+    outer = active_builder().parent
     return isinstance(extent, Exact) and all(outer and outer.dim_owner(v) for v in expr.variables(extent.size))
 
 
 def _scope() -> Scope:
     """Return the scope of the active trace."""
-    return _builder().scope
-
-
-def _builder() -> Builder:
-    """Return the builder of the active trace."""
-    builder = active()
-    assert builder is not None  # a body is traced in a trace
-    return builder
+    return active_builder().scope
 
 
 def _equal_parts(

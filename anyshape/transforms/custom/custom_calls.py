@@ -35,7 +35,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.substitute import values_from
 from anyshape.numpy.operands.memory import refuse_writes
 from anyshape.ops.control import name_sizes
-from anyshape.ops.creation import full
+from anyshape.ops.creation import full_like
 from anyshape.ops.elementwise import convert
 from anyshape.ops.movement import broadcast_in_dim
 from anyshape.ops.subgraph_call import further_operands, size_carrier
@@ -45,6 +45,7 @@ from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.packages import argument_containers, graph_replay
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
+from anyshape.tracing.captured.containers import UNBOUND, read_cell
 from anyshape.tracing.trace import active_builder, as_value, kind_of, standing_for, trace_inner
 from anyshape.transforms.jitted import Jitted
 from anyshape.transforms.linear_map import LinearizedFunction
@@ -176,12 +177,7 @@ def _tangent(role: str, part, pairs):
     if role == "fixed":
         return part.dtype.type(0) if has_type(part, np.generic) else type(part)(0) if pytrees.is_array(part) else part
     x, t = next(pairs)
-    return 0 if role == "size" else standing_for(zeros_of(x) if t is None else t, part)
-
-
-def zeros_of(x: Any) -> Any:
-    """Return zeros of the dtype and shape of a value."""
-    return full(ShapeGuardContext(x.builder.scope, "zeros", None, [x.meta]).shape(x), 0, x.dtype)
+    return 0 if role == "size" else standing_for(full_like(x) if t is None else t, part)
 
 
 def check_arguments(name: str, args: Sequence[Any], advice: str) -> None:
@@ -265,7 +261,7 @@ class Giver:
         self.type(value.meta, like, noun, whole)
         if value.meta.extents == like.extents:
             return value
-        shape = _shape(ShapeGuardContext(value.builder.scope, self.function, self.where, [like]), like)
+        shape = ShapeGuardContext(value.builder.scope, self.function, self.where, [like]).shape(like)
         return broadcast_in_dim(value, shape, range(like.rank))  # the same sizes, by the names that the function gives
 
     def type(self, meta: TensorMeta, like: TensorMeta, noun: str, whole: str) -> None:
@@ -283,7 +279,7 @@ class Giver:
         if meta.rank != like.rank:
             raise mismatch("shape")
         context = ShapeGuardContext(scope, self.function, self.where, [meta, like])
-        for a, b in zip(_shape(context, meta), _shape(context, like), strict=True):
+        for a, b in zip(context.shape(meta), context.shape(like), strict=True):
             claim = equal(a, b)
             verdict = scope.decide(claim)
             known = scope.hints is not None and all(v in scope.hints for v in claim.variables())
@@ -306,15 +302,6 @@ def _fits(x, dtype: np.dtype) -> bool:
 def _order(dtype: np.dtype) -> int:
     """Return the place of a kind of numbers: a bool is an int, which is a float, which is complex."""
     return {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}.get(dtype.kind, 4)
-
-
-@dataclass(frozen=True, slots=True)
-class _Typed:
-    meta: TensorMeta
-
-
-def _shape(context: ShapeGuardContext, meta: TensorMeta) -> tuple[Any, ...]:
-    return context.shape(_Typed(meta))
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------
@@ -413,10 +400,10 @@ class _Walk:
         new.__dict__.update(function.__dict__)
         new.__qualname__, new.__module__ = function.__qualname__, function.__module__
         self.made[id(function)] = new  # a function may close over itself
-        renewed = [self.renew(_content(cell)) for cell in cells]
+        renewed = [self.renew(read_cell(cell)) for cell in cells]
         defaults, keywords = self.renew(function.__defaults__), self.renew(function.__kwdefaults__)
         for cell, value in zip(new.__closure__ or (), renewed, strict=True):
-            if value is not _EMPTY:
+            if value is not UNBOUND:  # its variable has a value
                 cell.cell_contents = value
         new.__defaults__, new.__kwdefaults__ = defaults, keywords
         return new
@@ -451,16 +438,6 @@ class _Walk:
     def mapping(self, xs: dict[Any, Any]) -> Any:
         """Make a plain dict again."""
         return {key: self.renew(x) for key, x in xs.items()} if type(xs) is dict else xs
-
-
-_EMPTY: Any = object()
-
-
-def _content(cell):
-    try:
-        return cell.cell_contents
-    except ValueError:  # its variable has no value yet
-        return _EMPTY
 
 
 def _empty(count: int) -> tuple[Any, ...] | None:

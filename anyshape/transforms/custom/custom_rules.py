@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
@@ -17,6 +16,7 @@ from anyshape.graph.ir.builder import active_builders, user_line
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.ops.control import CustomRule, custom_argument, custom_call, custom_jvp_op, custom_vjp_op
+from anyshape.ops.creation import full_like
 from anyshape.ops.elementwise import add
 from anyshape.support.packages import argument_containers
 from anyshape.support.true_types import has_type
@@ -25,7 +25,7 @@ from anyshape.tracing.captured.code_origin import line_of
 from anyshape.tracing.source.read import as_read
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.custom import custom_calls as calls
-from anyshape.transforms.function_pickle import reduce_function
+from anyshape.transforms.function_pickle import name_in_module, reduce_function
 
 _APPLIED: ContextVar[tuple[Any, ...]] = ContextVar("_APPLIED", default=())  # code of functions whose rules run
 
@@ -144,7 +144,7 @@ class CustomFunction(calls.HasRule):
 
     def __reduce__(self) -> Any:
         """Pickle by name where a module has it, else by the functions that make it again."""
-        if (name := self._name_in_module()) and self.__module__ not in ("__main__", "__mp_main__"):
+        if (name := name_in_module(self)) and self.__module__ not in ("__main__", "__mp_main__"):
             return name
         parts = tuple([getattr(self, attribute) for attribute in self.reads])
         return reduce_function(self, (_remake, (type(self), *parts), {}), name)
@@ -152,13 +152,6 @@ class CustomFunction(calls.HasRule):
     def duplicate(self) -> CustomFunction:
         """Return another function with the same rule."""
         return _remake(type(self), *[getattr(self, attribute) for attribute in self.reads])
-
-    def _name_in_module(self) -> str:
-        qualified = getattr(self, "__qualname__", self.name)
-        value: Any = sys.modules.get(self.__module__)
-        for part in qualified.split("."):
-            value = getattr(value, part, None)
-        return qualified if value is self else ""
 
 
 def _remake(kind: type[CustomFunction], function, nondiff_argnums, *rules) -> CustomFunction:
@@ -294,9 +287,7 @@ class _JVPRule(_CallRule):
             leaves = giver.leaves(as_read(part)(t, result, *primals), self.results.tree, "a tangent", "the result has")
             _, slopes = self._checked(giver, ys, leaves, outputs)
             total = [b if a is None else a if b is None else add(a, b) for a, b in zip(total, slopes, strict=True)]
-        slopes = [
-            calls.zeros_of(y) if t is None and is_inexact(y.dtype) else t for t, y in zip(total, outputs, strict=True)
-        ]
+        slopes = [full_like(y) if t is None and is_inexact(y.dtype) else t for t, y in zip(total, outputs, strict=True)]
         return self._checked(giver, ys, ys, outputs)[0], slopes
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from anyshape.errors import ArgumentError, CustomRuleError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import Builder, active, user_line
+from anyshape.graph.ir.builder import active, user_line
 from anyshape.graph.ir.graph import Graph, without_effects
 from anyshape.graph.ir.op_local import close
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.sizes import expr
 from anyshape.ops.control import CustomRule, custom_argument, custom_call, custom_jvp_op, custom_linear_solve_op
+from anyshape.ops.creation import full_like
 from anyshape.ops.elementwise import neg, sub
 from anyshape.ops.subgraph_call import further_operands
 from anyshape.support.lazy_dataclass import dataclass, replace
@@ -19,8 +20,8 @@ from anyshape.support.packages import argument_containers, graph_jvp, graph_repl
 from anyshape.tracing import pytrees
 from anyshape.tracing.captured.code_origin import line_of
 from anyshape.tracing.trace import InnerTrace, active_builder, as_value, is_inexact, trace_inner
-from anyshape.transforms.custom.custom_calls import Captures, Giver, check_arguments, results_of, zeros_of
-from anyshape.transforms.grad import primal_of_linear, require_linear
+from anyshape.transforms.custom.custom_calls import Captures, Giver, check_arguments, results_of
+from anyshape.transforms.grad import primal_of_linear, pull, require_linear
 
 Function = Callable[..., Any]
 
@@ -41,16 +42,10 @@ class _Equations:
                 problem = f"gets the structure {pytrees.flatten(x)[1]}, not {self.tree}"
                 raise ArgumentError(self.graph.name, "its argument", problem, "pass the tree that it is for")
             return pytrees.unflatten(
-                self.tree, graph_replay.inline(_builder(), self.graph, [*map(as_value, leaves), *params])
+                self.tree, graph_replay.inline(active_builder(), self.graph, [*map(as_value, leaves), *params])
             )
 
         return function
-
-
-def _builder() -> Builder:
-    if (builder := active()) is None:
-        raise RuntimeError("an equation was used outside of its trace")
-    return builder
 
 
 def _equations(name: str, noun: str, function: Function, xs: Sequence[Any], tree) -> tuple[_Equations, list[Any]]:
@@ -109,11 +104,11 @@ def _detached(solve: Function) -> Function:
 
 
 def _filled(xs: Sequence[Any], like: Sequence[Any]) -> list[Any]:
-    return [zeros_of(y) if x is None else x for x, y in zip(xs, like, strict=True)]
+    return [full_like(y) if x is None else x for x, y in zip(xs, like, strict=True)]
 
 
 def _aux_tangents(outputs: Sequence[Any]) -> list[Any | None]:
-    return [zeros_of(y) if is_inexact(y.dtype) else None for y in outputs]
+    return [full_like(y) if is_inexact(y.dtype) else None for y in outputs]
 
 
 # -- custom_root -------------------------------------------------------------------------------------------------
@@ -187,9 +182,9 @@ class _RootRule(CustomRule):
         params, tangents = operands[:width], tangents[:width]
         (tangent_solve,) = self.captures.renewed(operands[width:])
         xs = outputs[:count]
-        _, moved = graph_jvp.push(_builder(), graph, [*xs, *params], [*[None] * count, *tangents])
+        _, moved = graph_jvp.push(active_builder(), graph, [*xs, *params], [*[None] * count, *tangents])
         right = [neg(t) for t in _filled(moved, xs)]
-        _, derivative = linearize_transpose.linearise(_builder(), graph, [*xs, *params], range(count))
+        _, derivative = linearize_transpose.linearise(active_builder(), graph, [*xs, *params], range(count))
 
         def linear(v):
             if (leaves := pytrees.flatten_as(v, tree)) is None:
@@ -197,7 +192,7 @@ class _RootRule(CustomRule):
                 problem = f"gets the structure {structure}, not {wanted}"
                 raise CustomRuleError(self.name, f"the function that tangent_solve gets {problem}", "pass a tangent")
             typed = [as_value(t, x.dtype if is_fixed(t) else None) for t, x in zip(leaves, xs, strict=True)]
-            values = graph_replay.inline(_builder(), derivative.graph, [*typed, *derivative.residuals])
+            values = graph_replay.inline(active_builder(), derivative.graph, [*typed, *derivative.residuals])
             dense = [None if i is None else values[i] for i in derivative.live]
             return pytrees.unflatten(tree, _filled(dense, xs))
 
@@ -254,13 +249,10 @@ class _Solver:
 
         def pulled(handles: list[Any]) -> tuple[Any, None]:
             cts, captured = handles[:count], handles[count:]
-            derivative = self.derivative([primal_of_linear(_builder(), ct) for ct in cts], captured)
-            live = [ct for ct, position in zip(cts, derivative.live, strict=True) if position is not None]
-            builder = _builder()
-            back = linearize_transpose.transpose(builder, derivative.graph, count, derivative.residuals, live)
-            return _filled(back, cts), None
+            derivative = self.derivative([primal_of_linear(active_builder(), ct) for ct in cts], captured)
+            return _filled(pull(active_builder(), derivative, cts), cts), None
 
-        inner = trace_inner(_builder(), pulled, f"transposed {equations.graph.name}", [*like, *params])
+        inner = trace_inner(active_builder(), pulled, f"transposed {equations.graph.name}", [*like, *params])
         turned, further = _closed(inner.graph, inner.captured, equations.tree, count)
         origin = self.equations, len(params)
         solver = _Solver(self.name, turned, self.transpose_solve, self.solve, False, self.has_aux, origin)
@@ -268,7 +260,7 @@ class _Solver:
 
     def derivative(self, zeros: Sequence[Any], params: Sequence[Any]) -> linearize_transpose.LinearMap:
         """Return the equations as a linear map; raise ArgumentError if they are not linear."""
-        builder = _builder()
+        builder = active_builder()
         _, derivative = linearize_transpose.linearise(
             builder, without_effects(self.equations.graph), [*zeros, *params], range(self.equations.count)
         )
@@ -304,7 +296,7 @@ class _SolveRule(CustomRule):
         solver, params = self._renewed(arguments[count:])
         xs, right, directions = outputs[:count], [*tangents[:count]], tangents[count : count + len(params)]
         if any(t is not None for t in directions):
-            _, moved = graph_jvp.push(_builder(), graph, [*xs, *params], [*[None] * count, *directions])
+            _, moved = graph_jvp.push(active_builder(), graph, [*xs, *params], [*[None] * count, *directions])
             right = [b if m is None else neg(m) if b is None else sub(b, m) for b, m in zip(right, moved, strict=True)]
         out_tangents, _, _ = solver.apply(params, _filled(right, xs))
         return list(outputs), [*out_tangents, *_aux_tangents(outputs[count:])]

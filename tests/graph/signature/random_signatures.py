@@ -39,7 +39,7 @@ class RandomSignature:
         self.structs = [self._struct(text, value) for text, value in zip(texts, are_values, strict=True)]
         self.declared = list(itertools.chain.from_iterable(map(declared_sizes, self.structs)))
         self.sizes = [getattr(s, "expr", s) for s in self.declared]
-        self.claims = [c.claim for c in connected_conditions(self.scope.conditions, self.sizes)]
+        self.claims = [c.claim for c in connected_conditions(self.scope.conditions, variables_of(self.sizes))]
         self.variables = variables_of([*self.sizes, *[side for c in self.claims for side in (c.left, c.right)]])
 
     def _struct(self, text, value):
