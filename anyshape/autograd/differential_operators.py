@@ -67,12 +67,14 @@ class _Operated(Jitted):
     fixed: _Fixed
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if active_builders() or not self.fixed.leaves(args, kwargs):
+        if active_builders() or (self.fixed.is_needed and not self.fixed.leaves(args, kwargs)):
             return super().__call__(*args, **kwargs)
         if not self.fixed.is_needed:
             try:
                 return super().__call__(*args, **kwargs)
             except Exception as error:
+                if not self.fixed.leaves(args, kwargs):
+                    raise
                 try:
                     result = self.fixed.call(args, kwargs)
                 except Exception:
@@ -98,7 +100,7 @@ class _Fixed:
     @property
     def is_needed(self) -> bool:
         """State of the function: it needs the values of other arguments."""
-        return _code_of(self.fun) in _NEED_VALUES
+        return bool(_NEED_VALUES) and _code_of(self.fun) in _NEED_VALUES
 
     @is_needed.setter
     def is_needed(self, _: bool) -> None:
