@@ -123,9 +123,10 @@ def _with_half_diagonal(x):
 def _cholesky_cotangent(factor, cotangent):
     """Differentiate backwards by blocks: I. Murray, 2016, section 5.3."""
     out = np.empty(cotangent.shape, cotangent.dtype)
-    for index in np.ndindex(out.shape[:-2]):
-        lower = _reversed_cholesky(factor[index], np.tril(cotangent[index]))
-        out[index] = 0.5 * (lower + lower.T)
+    with blas.numpy_threads(factor.shape[-1], 2):  # its many small products would each wait for all threads
+        for index in np.ndindex(out.shape[:-2]):
+            lower = _reversed_cholesky(factor[index], np.tril(cotangent[index]))
+            out[index] = 0.5 * (lower + lower.T)
     return out
 
 

@@ -95,12 +95,14 @@ def scipy_threads(rows: int) -> AbstractContextManager[None]:
     return _OF_SCIPY if rows <= MOST_ROWS else AS_IT_IS
 
 
-def numpy_threads(rows: int) -> AbstractContextManager[None]:
+def numpy_threads(rows: int, share: int = 1) -> AbstractContextManager[None]:
     """Have one thread in NumPy's library while it factors matrices of so many rows, where more take longer.
+
+    `share` divides the rows up to which they do.
 
     Products in other threads have one meanwhile, and perhaps other last bits: reproducible results keep all threads.
     """
-    is_few = FEWEST_ROWS <= rows <= _MOST_FACTORED and not config.reproducible
+    is_few = FEWEST_ROWS <= rows <= _MOST_FACTORED // share and not config.reproducible
     return _OF_NUMPY if is_few else AS_IT_IS
 
 
