@@ -52,8 +52,8 @@ from anyshape.graph.shapes.array_type import (
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply, apply_all, apply_sized, localise, meta_of
-from anyshape.ops.core.definition import NO_CHECKS, NO_PROBE, PROBED_AT_ONES, PROBED_AT_ZEROS, define, primitive
+from anyshape.ops.core.apply import Operand, apply, apply_all, localise, meta_of
+from anyshape.ops.core.definition import NO_CHECKS, NO_PROBE, PROBED_AT_ONES, PROBED_AT_ZEROS, define
 from anyshape.ops.core.flop_counts import MOVES, per_operand
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
@@ -92,18 +92,15 @@ def _is_answer(node: Node, param) -> bool:
     return has_type(param, bool) if kind == "b" else has_type(param, int) and not has_type(param, bool)
 
 
-def _leave_type(ctx: ShapeGuardContext, x: TensorMeta, *, keep: str = "") -> TensorMeta:
+def _leave_type(ctx: ShapeGuardContext, x: TensorMeta, *, keep: str) -> TensorMeta:
     return x
 
 
-# Return x as a constant of every derivative.
-stop_gradient_op, stop_gradient = primitive("stop_gradient", lambda ctx, x: x, cost=MOVES, **PROBED_AT_ONES)
-# Return x; the program raises unless all of it is true. Dead code elimination keeps checks.
-check_op, check = primitive(
+stop_gradient_op: Op = define("stop_gradient", lambda ctx, x: x, params={}, cost=MOVES, **PROBED_AT_ONES)
+check_op: Op = define(
     "check", _check_type, params={"message": kinds.text}, cost=per_operand(1), raises=True, **PROBED_AT_ONES
 )
-# Return x; the program gives this RuntimeWarning if any of it is true. Dead code elimination keeps warnings.
-warn_op, warn = primitive(
+warn_op: Op = define(
     "warn", _warn_type, params={"message": kinds.text}, cost=per_operand(1), raises=True, **PROBED_AT_ZEROS
 )
 warn_below_op: Op = define(
@@ -123,21 +120,26 @@ decide_op: Op = define(
     raises=True,
     **NO_CHECKS,
 )
-# Return x inside of a checkpoint: reverse mode recomputes what depends on it, up to `leave_checkpoint`.
-#
-# `keep` names the policy of what it keeps nevertheless. Recomputed values have another `turn`, so that they are never
-# merged with the values computed before.
-enter_checkpoint_op, enter_checkpoint = primitive(
+enter_checkpoint_op: Op = define(
     "enter_checkpoint",
-    lambda ctx, x, *, keep="", turn=0: x,
+    lambda ctx, x, *, keep, turn: x,
     params={"keep": kinds.one_of(*POLICIES), "turn": kinds.count},
     cost=MOVES,
     **PROBED_AT_ONES,
 )
-# Return x outside of the checkpoint that it was computed in.
-leave_checkpoint_op, leave_checkpoint = primitive(
+leave_checkpoint_op: Op = define(
     "leave_checkpoint", _leave_type, params={"keep": kinds.one_of(*POLICIES)}, cost=MOVES, **PROBED_AT_ONES
 )
+
+
+def stop_gradient(x: Operand) -> Any:
+    """Return x as a constant of every derivative."""
+    return apply(stop_gradient_op, x)
+
+
+def check(x: Operand, message: str) -> Any:
+    """Return x; the program raises unless all of it is true. Dead code elimination keeps checks."""
+    return apply(check_op, x, message=message)
 
 
 def decide(x: Operand, answer: bool | int, turn: int) -> Any:
@@ -145,11 +147,31 @@ def decide(x: Operand, answer: bool | int, turn: int) -> Any:
     return apply(decide_op, x, answer=answer, turn=turn)
 
 
+def warn(x: Operand, message: str) -> Any:
+    """Return x; the program gives this RuntimeWarning if any of it is true. Dead code elimination keeps warnings."""
+    return apply(warn_op, x, message=message)
+
+
 def warn_below(size: Size, least: Size, message: str) -> None:
     """Make the program give this RuntimeWarning if a size is smaller than `least`."""
     if (excess := expr.bounds(expr.sub(size, least))[0]) is not None and excess >= 0:
         return
-    apply_sized(warn_below_op, sizes={"size": size, "least": least}, message=message)
+    local, sources = localise((size, least), ())
+    apply(warn_below_op, sources=sources, size=local[0], least=local[1], message=message)
+
+
+def enter_checkpoint(x: Operand, keep: str = "", turn: int = 0) -> Any:
+    """Return x inside of a checkpoint: reverse mode recomputes what depends on it, up to `leave_checkpoint`.
+
+    `keep` names the policy of what it keeps nevertheless. Recomputed values have another `turn`, so that they are never
+    merged with the values computed before.
+    """
+    return apply(enter_checkpoint_op, x, keep=keep, turn=turn)
+
+
+def leave_checkpoint(x: Operand, keep: str = "") -> Any:
+    """Return x outside of the checkpoint that it was computed in."""
+    return apply(leave_checkpoint_op, x, keep=keep)
 
 
 Entry: TypeAlias = Size | tuple[str, Size] | str  # n, ("<=", n) or "?": an extent in a param
@@ -347,8 +369,8 @@ def effect(
     It happens once for each example of the loops, also where no operand differs between these. Files hold what is
     printed, as it is a text.
     """
-    params = {"action": action, "forms": tuple(forms), "loops": loops}
-    return apply_sized(effect_op, *operands, sizes={"sizes": tuple(sizes)}, **params)
+    local, sources = localise(tuple(sizes), operands)
+    return apply(effect_op, *operands, sources=sources, action=action, forms=tuple(forms), loops=loops, sizes=local)
 
 
 def functions_called(graph: Graph) -> list[Callback]:
@@ -497,8 +519,9 @@ def raise_unless(
 
     `forms` say what the condition and the values are to the user. Values are operands 1, 2 and so on of the error.
     """
-    params = {"error": error, "forms": tuple(forms), "loops": loops}
-    return apply_sized(raise_op, holds, *values, sizes={"sizes": tuple(sizes)}, **params)
+    local, sources = localise(tuple(sizes), (holds, *values))
+    params = {"error": error, "forms": tuple(forms), "loops": loops, "sizes": local}
+    return apply(raise_op, holds, *values, sources=sources, **params)
 
 
 def is_open(entry: Entry) -> bool:
@@ -660,8 +683,7 @@ def _define_call(name: str) -> Op:
     )
 
 
-# Return x without its tangents.
-custom_argument_op, custom_argument = primitive("custom_argument", lambda ctx, x: x, cost=MOVES, **PROBED_AT_ONES)
+custom_argument_op: Op = define("custom_argument", lambda ctx, x: x, params={}, cost=MOVES, **PROBED_AT_ONES)
 custom_jvp_op: Op = _define_call("custom_jvp")
 custom_vjp_op: Op = _define_call("custom_vjp")
 custom_linear_solve_op: Op = _define_call("custom_linear_solve")
@@ -673,6 +695,11 @@ custom_vjp_tangent_op: Op = define(
     cost=MOVES,
     **NO_CHECKS,
 )
+
+
+def custom_argument(x: Operand) -> Any:
+    """Return x without its tangents."""
+    return apply(custom_argument_op, x)
 
 
 def custom_call(

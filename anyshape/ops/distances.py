@@ -22,8 +22,8 @@ from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMet
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply, apply_sized
-from anyshape.ops.core.definition import NO_CHECKS, PROBED_AT_ONES, define, primitive
+from anyshape.ops.core.apply import Operand, apply, localise
+from anyshape.ops.core.definition import NO_CHECKS, PROBED_AT_ONES, define
 from anyshape.ops.core.flop_counts import OpCost, elements
 from anyshape.ops.linalg import require_alike
 
@@ -66,7 +66,7 @@ def _count_above(n: Size) -> Size:
     return expr.floordiv(expr.mul(n, expr.sub(n, 1)), 2)
 
 
-def _above_type(ctx: ShapeGuardContext, a: TensorMeta, *, both: bool = False) -> TensorMeta:
+def _above_type(ctx: ShapeGuardContext, a: TensorMeta, *, both: bool) -> TensorMeta:
     _require_matrices(ctx, a)
     _require_equal(ctx, a, a.rank - 2, a, a.rank - 1)
     return TensorMeta(a.dtype, (*a.extents[:-2], Exact(_count_above(ctx.shape(a)[-1]))))
@@ -121,13 +121,11 @@ pair_distances_op: Op = define(
     **PROBED_AT_ONES,
 )
 _MOVED = OpCost(lambda a: elements(a.inputs[0]))
-# Return the elements above the diagonal of square matrices, row by row; `both` adds the ones mirrored.
-above_op, above = primitive("above", _above_type, params={"both": kinds.flag}, cost=_MOVED, **NO_CHECKS)
+above_op: Op = define("above", _above_type, params={"both": kinds.flag}, cost=_MOVED, **NO_CHECKS)
 put_above_op: Op = define(
     "put_above", _put_above_type, params={"rows": kinds.size, "both": kinds.flag}, cost=_MOVED, **NO_CHECKS
 )
-# Return for each row of x the position of the nearest row of `codes`, the first of equally near ones.
-nearest_op, nearest = primitive("nearest", _nearest_type, cost=_PRODUCTS, **PROBED_AT_ONES)
+nearest_op: Op = define("nearest", _nearest_type, params={}, cost=_PRODUCTS, **PROBED_AT_ONES)
 difference_products_op: Op = define(
     "difference_products",
     _products_type,
@@ -152,9 +150,20 @@ def pair_distances(x: Operand, *y: Operand, power: float, root: bool) -> Any:
     return apply(pair_distances_op, x, *y, power=float(power), root=root)
 
 
+def above(a: Operand, *, both: bool = False) -> Any:
+    """Return the elements above the diagonal of square matrices, row by row; `both` adds the ones mirrored."""
+    return apply(above_op, a, both=both)
+
+
 def put_above(v: Operand, rows: Size, *, both: bool = False) -> Any:
     """Return matrices of so many rows with elements above the diagonal, and zeros or `both` times the same below."""
-    return apply_sized(put_above_op, v, sizes={"rows": rows}, both=both)
+    local, sources = localise(rows, (v,))
+    return apply(put_above_op, v, sources=sources, rows=local, both=both)
+
+
+def nearest(x: Operand, codes: Operand) -> Any:
+    """Return for each row of x the position of the nearest row of `codes`, the first of equally near ones."""
+    return apply(nearest_op, x, codes)
 
 
 def difference_products(x: Operand, y: Operand, u: Operand, v: Operand, *, power: float, odd: bool) -> Any:

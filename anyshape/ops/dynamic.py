@@ -25,8 +25,8 @@ from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.control import check
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply, apply_all, apply_sized, context_of, localise, meta_of, sizes_of
-from anyshape.ops.core.definition import DEFINITIONS, NO_CHECKS, NO_PROBE, define, itself, primitive, refuse
+from anyshape.ops.core.apply import Operand, apply, apply_all, context_of, localise, meta_of, sizes_of
+from anyshape.ops.core.definition import DEFINITIONS, NO_CHECKS, NO_PROBE, define, itself, refuse
 from anyshape.ops.core.flop_counts import COSTS, MERGE_SORT, MOVES, PICKS, per_operand, per_result
 from anyshape.support.true_types import has_type
 
@@ -61,9 +61,7 @@ def _repeated_type(ctx: ShapeGuardContext, counts: TensorMeta) -> TensorMeta:
     return tensor(_POSITION, [ctx.new_size("total")])
 
 
-def _unique_type(
-    ctx: ShapeGuardContext, x: TensorMeta, *, axis: int = 0, equal_nan: bool = True
-) -> tuple[TensorMeta, ...]:
+def _unique_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, equal_nan: bool) -> tuple[TensorMeta, ...]:
     """Return the types of first positions, of the kind of each slice, and of counts; a kind is a distinct slice."""
     if not x.rank:
         raise ctx.fail("an array with at least one axis is needed")
@@ -116,8 +114,7 @@ def _may_refuse(params: dict[str, Any]) -> bool:
     return params["limit"] is None or params["rounds"]
 
 
-# Return the positions of nonzero elements in C order: an index array for each axis, all of one size.
-nonzero_op, nonzero = primitive("nonzero", _nonzero_type, cost=per_operand(1), makes_sizes=True, **NO_CHECKS)
+nonzero_op: Op = define("nonzero", _nonzero_type, params={}, cost=per_operand(1), makes_sizes=True, **NO_CHECKS)
 size_token_op: Op = define(
     "size_token",
     _size_token_type,
@@ -126,13 +123,8 @@ size_token_op: Op = define(
     makes_sizes=True,
     **NO_CHECKS,
 )
-# Return 0, 1, ..., each as often as its count says; a negative count is an error.
-repeated_op, repeated = primitive("repeated", _repeated_type, cost=per_result(1), makes_sizes=True, **NO_CHECKS)
-# Return the distinct slices along an axis, in sorted order: positions, kinds and counts.
-#
-# The three are the position of the first slice of each kind, the kind of each slice, and the number of slices of each
-# kind.
-unique_op, unique = primitive(
+repeated_op: Op = define("repeated", _repeated_type, params={}, cost=per_result(1), makes_sizes=True, **NO_CHECKS)
+unique_op: Op = define(
     "unique",
     _unique_type,
     params={"axis": kinds.axis, "equal_nan": kinds.flag},
@@ -206,7 +198,8 @@ def size_token(x: Operand, limit: Size | None = None, *, rounds: bool = False) -
 
     With `rounds`, a float is rounded half to even, and NaN is an error.
     """
-    return apply_sized(size_token_op, x, sizes={"limit": limit}, rounds=rounds)
+    local, sources = localise(limit, (x,))
+    return apply(size_token_op, x, sources=sources, limit=local, rounds=rounds)
 
 
 def runtime_size(x: Operand, limit: Size | None = None, *, rounds: bool = False) -> Size:
@@ -280,6 +273,25 @@ def of_each_example(op: Op, x: Operand, batch: int, params: Mapping[str, Any]) -
 # -- positions ---------------------------------------------------------------------------------------------------
 
 
+def nonzero(x: Operand) -> tuple[Any, ...]:
+    """Return the positions of nonzero elements in C order: an index array for each axis, all of one size."""
+    return apply_all(nonzero_op, x)
+
+
+def repeated(counts: Operand) -> Any:
+    """Return 0, 1, ..., each as often as its count says; a negative count is an error."""
+    return apply(repeated_op, counts)
+
+
+def unique(x: Operand, axis: int = 0, *, equal_nan: bool = True) -> tuple[Any, ...]:
+    """Return the distinct slices along an axis, in sorted order: positions, kinds and counts.
+
+    The three are the position of the first slice of each kind, the kind of each slice, and the number of slices of each
+    kind.
+    """
+    return apply_all(unique_op, x, axis=axis, equal_nan=equal_nan)
+
+
 def top_k(x: Operand, k: Any) -> tuple[Any, Any]:
     """Return the k largest elements along the last axis, in descending order, and their positions.
 
@@ -348,7 +360,8 @@ def dynamic_slice(x: Operand, start_indices: Any, slice_sizes: Sequence[Any]) ->
 
 def slice_at(x: Operand, starts: Sequence[Operand], sizes: Sequence[Size]) -> Any:
     """Return `dynamic_slice` from starts that are int64 scalars."""
-    return apply_sized(dynamic_slice_op, x, *starts, sizes={"sizes": tuple(sizes)})
+    local, sources = localise(tuple(sizes), (x, *starts))
+    return apply(dynamic_slice_op, x, *starts, sources=sources, sizes=local)
 
 
 def window_at(x: Operand, starts: Sequence[Operand], sizes: Sequence[Size]) -> Any:

@@ -29,8 +29,8 @@ from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply, apply_all, apply_sized, meta_of
-from anyshape.ops.core.definition import NO_PROBE, define, primitive
+from anyshape.ops.core.apply import Operand, apply, apply_all, localise, meta_of
+from anyshape.ops.core.definition import NO_PROBE, define
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
 from anyshape.ops.creation import full
 
@@ -108,7 +108,7 @@ def _states(b: Sequence[Size], c: Sequence[Size], sections: int) -> Size:
 
 
 def _upfirdn_type(
-    ctx: ShapeGuardContext, x: TensorMeta, h: TensorMeta, *, up: int, down: int, each: bool = False
+    ctx: ShapeGuardContext, x: TensorMeta, h: TensorMeta, *, up: int, down: int, each: bool
 ) -> TensorMeta:
     _require_one_dtype(ctx, x, h)
     if h.rank != 1 + each or x.rank <= each:
@@ -121,7 +121,7 @@ def _upfirdn_type(
 
 
 def _spline_filter_type(
-    ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, order: int, mode: str, transposed: bool = False
+    ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, order: int, mode: str, transposed: bool
 ) -> TensorMeta:
     _require_doubles(ctx, x)
     return x
@@ -251,8 +251,7 @@ lfilter_op: Op = define(
     cost=OpCost(lambda a: expr.mul(2, expr.mul(elements(a.inputs[0]), _coefficients(a)))),
     **NO_PROBE,
 )
-# Return lines with `up - 1` zeros between elements, filtered by h, and every `down`-th element of these.
-upfirdn_op, upfirdn = primitive(
+upfirdn_op: Op = define(
     "upfirdn",
     _upfirdn_type,
     params={"up": kinds.integer, "down": kinds.integer, "each": kinds.flag},
@@ -260,8 +259,7 @@ upfirdn_op, upfirdn = primitive(
     cost=OpCost(lambda a: expr.mul(expr.mul(2, elements(a.outputs[0])), expr.ceildiv(a.inputs[1][-1], a.params["up"]))),
     **NO_PROBE,
 )
-# Return the coefficients of splines of an order, 2 to 5, through the elements along an axis.
-spline_filter_op, spline_filter = primitive(
+spline_filter_op: Op = define(
     "spline_filter",
     _spline_filter_type,
     params={
@@ -356,8 +354,9 @@ def filtered(
 
     The caller ensures weights of 1 or more elements along each axis, and that windows hold their own element.
     """
-    options = {"axes": tuple(axes), "mode": mode, "running": running, "each": each}
-    return apply_sized(op, x, w, sizes={"before": tuple(before)}, **options)
+    local, sources = localise(tuple(before), (x, w))
+    options = {"axes": tuple(axes), "before": local, "mode": mode, "running": running, "each": each}
+    return apply(op, x, w, sources=sources, **options)
 
 
 def weigh(
@@ -371,8 +370,8 @@ def weigh(
     each: bool = False,
 ) -> Any:
     """Return sums of products of y and of x moved by each position of a window."""
-    sizes = {"before": tuple(before), "window": tuple(window)}
-    return apply_sized(weigh_op, x, y, sizes=sizes, axes=tuple(axes), mode=mode, each=each)
+    (start, sizes), sources = localise((tuple(before), tuple(window)), (x, y))
+    return apply(weigh_op, x, y, sources=sources, axes=tuple(axes), before=start, window=sizes, mode=mode, each=each)
 
 
 def lfilter(
@@ -390,6 +389,16 @@ def lfilter(
     return results if ends else results[0]
 
 
+def upfirdn(x: Operand, h: Operand, up: int, down: int, *, each: bool = False) -> Any:
+    """Return lines with `up - 1` zeros between elements, filtered by h, and every `down`-th element of these."""
+    return apply(upfirdn_op, x, h, up=up, down=down, each=each)
+
+
+def spline_filter(x: Operand, axis: int, order: int, mode: str, *, transposed: bool = False) -> Any:
+    """Return the coefficients of splines of an order, 2 to 5, through the elements along an axis."""
+    return apply(spline_filter_op, x, axis=axis, order=order, mode=mode, transposed=transposed)
+
+
 def interpolate(
     x: Operand, p: Operand, shape: Sequence[Size], *, fill: complex = 0.0, back: bool = False, **options: Any
 ) -> Any:
@@ -398,7 +407,8 @@ def interpolate(
     In the form "points" p are the coordinates of all values, in "matrix" rows of a matrix with offsets. In others they
     are scales and offsets of the axes. `slopes` says how often values are differentiated along each axis.
     """
-    return apply_sized(interpolate_op, x, p, sizes={"shape": tuple(shape)}, fill=fill, back=back, **options)
+    local, sources = localise(tuple(shape), (x, p))
+    return apply(interpolate_op, x, p, sources=sources, shape=local, fill=fill, back=back, **options)
 
 
 def ranked(
@@ -416,8 +426,9 @@ def ranked(
 
     `box` says that the footprint has all positions and that the rank is 0 or -1. In mode "constant" `fill` continues x.
     """
-    options = {"axes": tuple(axes), "mode": mode, "fill": fill, "rank": rank, "box": box}
-    return apply_sized(ranked_op, x, footprint, sizes={"before": tuple(before)}, **options)
+    local, sources = localise(tuple(before), (x, footprint))
+    options = {"axes": tuple(axes), "before": local, "mode": mode, "fill": fill, "rank": rank, "box": box}
+    return apply(ranked_op, x, footprint, sources=sources, **options)
 
 
 def tied(
@@ -434,8 +445,9 @@ def tied(
     back: bool = False,
 ) -> Any:
     """Add up the elements of t where x equals y, or its transpose; `beyond` continues t in mode "constant"."""
-    sizes, options = {"before": tuple(before), "beyond": beyond}, {"axes": tuple(axes), "mode": mode, "fill": fill}
-    return apply_sized(tied_op, x, y, t, footprint, sizes=sizes, back=back, **options)
+    (start, end), sources = localise((tuple(before), beyond), (x, y, t, footprint))
+    options = {"axes": tuple(axes), "before": start, "mode": mode, "fill": fill, "beyond": end, "back": back}
+    return apply(tied_op, x, y, t, footprint, sources=sources, **options)
 
 
 def binary_steps(

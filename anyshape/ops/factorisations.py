@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import linalg as la
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.definition import PROBE_ONES, PROBED_AT_ONES, itself, primitive, refuse
+from anyshape.ops.core.apply import Operand, apply, apply_all
+from anyshape.ops.core.definition import PROBE_ONES, PROBED_AT_ONES, define, itself, refuse
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
 from anyshape.ops.linalg import PIVOT, cubes, require_alike, require_matrices, require_sides, require_squares
 
@@ -122,41 +124,81 @@ def _reflections(a: Applied) -> Size:
 
 _FORM = kinds.one_of("real", "complex")
 
-# Return square unitary q, and r of the shape of a, with q r = a.
-qr_complete_op, qr_complete = primitive("qr_complete", _complete_type, cost=OpCost(_whole), **PROBED_AT_ONES)
-# Return r with the reflections of its columns below the diagonal, and the factor of each, as LAPACK's geqrf.
-qr_raw_op, qr_raw = primitive("qr_raw", _raw_type, cost=OpCost(_reflections), **PROBED_AT_ONES)
-# Return the order of columns that pivoting chooses: the diagonal of r then decreases in absolute value.
-qr_order_op, qr_order = primitive("qr_order", _order_type, cost=OpCost(_reflections), **PROBED_AT_ONES)
-# Return the nearest matrices with orthonormal columns, or rows where these are fewer.
-polar_op, polar = primitive("polar", _matrix_type, cost=OpCost(_whole), **PROBED_AT_ONES)
-# Return l, block diagonal d and an order of rows of l that makes it triangular, with l d l^H = a.
-ldl_op, ldl = primitive(
+qr_complete_op: Op = define("qr_complete", _complete_type, params={}, cost=OpCost(_whole), **PROBED_AT_ONES)
+qr_raw_op: Op = define("qr_raw", _raw_type, params={}, cost=OpCost(_reflections), **PROBED_AT_ONES)
+qr_order_op: Op = define("qr_order", _order_type, params={}, cost=OpCost(_reflections), **PROBED_AT_ONES)
+polar_op: Op = define("polar", _matrix_type, params={}, cost=OpCost(_whole), **PROBED_AT_ONES)
+ldl_op: Op = define(
     "ldl", _ldl_type, params={"lower": kinds.flag, "hermitian": kinds.flag}, cost=cubes(1), **PROBED_AT_ONES
 )
-# Return the scales and the order that bring rows and columns of equal index to close norms.
-balance_op, balance = primitive(
+balance_op: Op = define(
     "balance", _balance_type, params={"permute": kinds.flag, "scale": kinds.flag}, cost=cubes(1), **PROBED_AT_ONES
 )
-# Return triangular aa and bb and unitary q and z with q aa z^H = a and q bb z^H = b.
-qz_op, qz = primitive("qz", _qz_type, params={"output": _FORM}, cost=cubes(66), **PROBED_AT_ONES)
-# Return what `qz` does with eigenvalues of a region first, and numerators and denominators of all of them.
-ordqz_op, ordqz = primitive(
+qz_op: Op = define("qz", _qz_type, params={"output": _FORM}, cost=cubes(66), **PROBED_AT_ONES)
+ordqz_op: Op = define(
     "ordqz", _ordqz_type, params={"output": _FORM, "region": kinds.one_of(*REGIONS)}, cost=cubes(66), **PROBED_AT_ONES
 )
-# Return block diagonal u and vh and the cosines and sines between them, for a unitary matrix in four blocks.
-cossin_op, cossin = primitive(
+cossin_op: Op = define(
     "cossin",
     _cossin_type,
     params={"swap_sign": kinds.flag},
     cost=OpCost(lambda a: expr.mul(20, expr.mul(elements(a.outputs[0]), a.inputs[0][-2]))),
     **PROBED_AT_ONES | {"probe": None},
 )
-# Return the angles of a unitary matrix in four blocks.
-cossin_angles_op, cossin_angles = primitive(
-    "cossin_angles", _angles_type, cost=OpCost(_reflections), **PROBED_AT_ONES | {"probe": None}
+cossin_angles_op: Op = define(
+    "cossin_angles", _angles_type, params={}, cost=OpCost(_reflections), **PROBED_AT_ONES | {"probe": None}
 )
 refuse(itself, polar_op, qz_op, ordqz_op, cossin_op, cossin_angles_op)
+
+
+def qr_complete(a: Operand) -> tuple[Any, ...]:
+    """Return square unitary q, and r of the shape of a, with q r = a."""
+    return apply_all(qr_complete_op, a)
+
+
+def qr_raw(a: Operand) -> tuple[Any, ...]:
+    """Return r with the reflections of its columns below the diagonal, and the factor of each, as LAPACK's geqrf."""
+    return apply_all(qr_raw_op, a)
+
+
+def qr_order(a: Operand) -> Any:
+    """Return the order of columns that pivoting chooses: the diagonal of r then decreases in absolute value."""
+    return apply(qr_order_op, a)
+
+
+def polar(a: Operand) -> Any:
+    """Return the nearest matrices with orthonormal columns, or rows where these are fewer."""
+    return apply(polar_op, a)
+
+
+def ldl(a: Operand, *, lower: bool, hermitian: bool) -> tuple[Any, ...]:
+    """Return l, block diagonal d and an order of rows of l that makes it triangular, with l d l^H = a."""
+    return apply_all(ldl_op, a, lower=lower, hermitian=hermitian)
+
+
+def balance(a: Operand, *, permute: bool, scale: bool) -> tuple[Any, ...]:
+    """Return the scales and the order that bring rows and columns of equal index to close norms."""
+    return apply_all(balance_op, a, permute=permute, scale=scale)
+
+
+def qz(a: Operand, b: Operand, output: str) -> tuple[Any, ...]:
+    """Return triangular aa and bb and unitary q and z with q aa z^H = a and q bb z^H = b."""
+    return apply_all(qz_op, a, b, output=output)
+
+
+def ordqz(a: Operand, b: Operand, output: str, region: str) -> tuple[Any, ...]:
+    """Return what `qz` does with eigenvalues of a region first, and numerators and denominators of all of them."""
+    return apply_all(ordqz_op, a, b, output=output, region=region)
+
+
+def cossin(x11: Operand, x12: Operand, x21: Operand, x22: Operand, *, swap_sign: bool) -> tuple[Any, ...]:
+    """Return block diagonal u and vh and the cosines and sines between them, for a unitary matrix in four blocks."""
+    return apply_all(cossin_op, x11, x12, x21, x22, swap_sign=swap_sign)
+
+
+def cossin_angles(x11: Operand, x12: Operand, x21: Operand, x22: Operand) -> Any:
+    """Return the angles of a unitary matrix in four blocks."""
+    return apply(cossin_angles_op, x11, x12, x21, x22)
 
 
 FUNCTIONS = ("exp", "log", "sqrt")
@@ -207,12 +249,10 @@ def _bartels_stewart(a: Applied) -> Size:
 _FUNCTION = kinds.one_of(*FUNCTIONS)
 MOST_DIRECTIONS = 16
 
-# Return the exponential, the principal logarithm or the principal root ("exp", "log", "sqrt") of matrices.
-matrix_function_op, matrix_function = primitive(
+matrix_function_op: Op = define(
     "matrix_function", _function_type, params={"function": _FUNCTION}, cost=cubes(25), **PROBED_AT_ONES
 )
-# Return Fréchet's derivative of `matrix_function` at a: linear in each direction, in any order of them.
-matrix_function_derivative_op, matrix_function_derivative = primitive(
+matrix_function_derivative_op: Op = define(
     "matrix_function_derivative",
     _derivative_type,
     operands=(2, MOST_DIRECTIONS),
@@ -220,19 +260,41 @@ matrix_function_derivative_op, matrix_function_derivative = primitive(
     cost=OpCost(_of_directions),
     **PROBED_AT_ONES,
 )
-# Return x with a x + x b = q for square a and b.
-sylvester_op, sylvester = primitive("sylvester", _sylvester_type, cost=OpCost(_bartels_stewart), **PROBED_AT_ONES)
-# Return triangular t and unitary z with z t z^H = a; real ones, for "real", may have blocks of 2 by 2 in t.
-schur_op, schur = primitive(
+sylvester_op: Op = define("sylvester", _sylvester_type, params={}, cost=OpCost(_bartels_stewart), **PROBED_AT_ONES)
+schur_op: Op = define(
     "schur",
     _schur_type,
     params={"output": kinds.one_of("real", "complex")},
     cost=cubes(25),
     **PROBED_AT_ONES,
 )
-# Return h with zeros below its first subdiagonal, and unitary q, with q h q^H = a.
-hessenberg_op, hessenberg = primitive("hessenberg", _hessenberg_type, cost=cubes(5), **PROBED_AT_ONES)
+hessenberg_op: Op = define("hessenberg", _hessenberg_type, params={}, cost=cubes(5), **PROBED_AT_ONES)
 refuse(itself, matrix_function_op, matrix_function_derivative_op, sylvester_op, schur_op)
+
+
+def matrix_function(a: Operand, function: str) -> Any:
+    """Return the exponential, the principal logarithm or the principal root ("exp", "log", "sqrt") of matrices."""
+    return apply(matrix_function_op, a, function=function)
+
+
+def matrix_function_derivative(a: Operand, *directions: Operand, function: str) -> Any:
+    """Return Fréchet's derivative of `matrix_function` at a: linear in each direction, in any order of them."""
+    return apply(matrix_function_derivative_op, a, *directions, function=function)
+
+
+def sylvester(a: Operand, b: Operand, q: Operand) -> Any:
+    """Return x with a x + x b = q for square a and b."""
+    return apply(sylvester_op, a, b, q)
+
+
+def schur(a: Operand, output: str) -> tuple[Any, ...]:
+    """Return triangular t and unitary z with z t z^H = a; real ones, for "real", may have blocks of 2 by 2 in t."""
+    return apply_all(schur_op, a, output=output)
+
+
+def hessenberg(a: Operand) -> tuple[Any, ...]:
+    """Return h with zeros below its first subdiagonal, and unitary q, with q h q^H = a."""
+    return apply_all(hessenberg_op, a)
 
 
 def _lu_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
@@ -247,14 +309,7 @@ def _row_order_type(ctx: ShapeGuardContext, pivots: TensorMeta) -> TensorMeta:
 
 
 def _banded_type(
-    ctx: ShapeGuardContext,
-    ab: TensorMeta,
-    b: TensorMeta,
-    *,
-    lower: int,
-    upper: int,
-    transposed: bool = False,
-    positive: bool = False,
+    ctx: ShapeGuardContext, ab: TensorMeta, b: TensorMeta, *, lower: int, upper: int, transposed: bool, positive: bool
 ) -> TensorMeta:
     diagonals, size = require_matrices(ctx, ab)
     require_alike(ctx, ab, b, range(ab.rank - 2))
@@ -294,17 +349,11 @@ def _banded_elimination(a: Applied) -> Size:
 
 _ANY_VALUES: dict[str, Any] = {"jointly": None, "claims": None}
 
-# Return the LU factors of matrices in one array, and for each row the one it was exchanged with, in turn.
-lu_op, lu = primitive("lu", _lu_type, cost=OpCost(_elimination), probe=PROBE_ONES, **_ANY_VALUES)
-# Return the order of rows that exchanges with these pivots lead to.
-row_order_op, row_order = primitive(
-    "row_order", _row_order_type, cost=OpCost(lambda a: elements(a.outputs[0])), probe=None, **_ANY_VALUES
+lu_op: Op = define("lu", _lu_type, params={}, cost=OpCost(_elimination), probe=PROBE_ONES, **_ANY_VALUES)
+row_order_op: Op = define(
+    "row_order", _row_order_type, params={}, cost=OpCost(lambda a: elements(a.outputs[0])), probe=None, **_ANY_VALUES
 )
-# Return x with a x = b for matrices a with so many diagonals below and above the main one, or with a^T.
-#
-# If `positive`, a is Hermitian, with diagonals on one side that stand for both. One that is not positive definite is
-# NumPy's LinAlgError when the program runs.
-banded_solve_op, banded_solve = primitive(
+banded_solve_op: Op = define(
     "banded_solve",
     _banded_type,
     params={"lower": kinds.count, "upper": kinds.count, "transposed": kinds.flag, "positive": kinds.flag},
@@ -312,10 +361,7 @@ banded_solve_op, banded_solve = primitive(
     probe=None,
     **_ANY_VALUES,
 )
-# Return the lower or upper Cholesky factors of Hermitian matrices by the diagonals of that side, as a band.
-#
-# A matrix that is not positive definite is NumPy's LinAlgError when the program runs.
-banded_cholesky_op, banded_cholesky = primitive(
+banded_cholesky_op: Op = define(
     "banded_cholesky",
     _banded_factor_type,
     params={"lower": kinds.flag},
@@ -323,29 +369,22 @@ banded_cholesky_op, banded_cholesky = primitive(
     probe=None,
     **_ANY_VALUES,
 )
-# Return x with a x = b for Toeplitz matrices a, or with a^T. `sides` has their first columns and first rows.
-#
-# All leading minors are regular, or NumPy's LinAlgError is raised when the program runs.
-toeplitz_solve_op, toeplitz_solve = primitive(
+toeplitz_solve_op: Op = define(
     "toeplitz_solve",
-    lambda ctx, sides, b, *, transposed=False: _banded_type(ctx, sides, b, lower=1, upper=0, transposed=transposed),
+    lambda ctx, sides, b, **form: _banded_type(ctx, sides, b, lower=1, upper=0, positive=False, **form),
     params={"transposed": kinds.flag},
     cost=OpCost(lambda a: expr.mul(8, expr.mul(elements(a.inputs[1]), a.inputs[0][-1]))),
     probe=None,
     **_ANY_VALUES,
 )
 _SIDE: dict[str, Any] = {"params": {"lower": kinds.flag, "tridiagonal": kinds.flag}, "probe": None, **_ANY_VALUES}
-# Return what `banded_eigh` does without the eigenvectors.
-banded_eigvalsh_op, banded_eigvalsh = primitive(
+banded_eigvalsh_op: Op = define(
     "banded_eigvalsh",
     _banded_values_type,
     cost=OpCost(lambda a: expr.mul(6, expr.mul(elements(a.inputs[0]), a.inputs[0][-1]))),
     **_SIDE,
 )
-# Return the eigenvalues in ascending order, and eigenvectors, of Hermitian matrices by the diagonals of one side.
-#
-# `tridiagonal` chooses the solver for real matrices of two diagonals, which are the ones of the lower side.
-banded_eigh_op, banded_eigh = primitive(
+banded_eigh_op: Op = define(
     "banded_eigh",
     _banded_eigh_type,
     cost=OpCost(lambda a: expr.mul(9, expr.mul(elements(a.outputs[1]), a.inputs[0][-1]))),
@@ -355,3 +394,53 @@ DECOMPOSITIONS = (  # into values and vectors, which equal values leave open
     la.eig_op, la.eigvals_op, la.eigh_op, la.eigvalsh_op, la.svd_op, la.svdvals_op, banded_eigh_op, banded_eigvalsh_op,
 )  # fmt: skip
 refuse(itself, banded_eigvalsh_op, banded_eigh_op, row_order_op, banded_solve_op, banded_cholesky_op, toeplitz_solve_op)
+
+
+def lu(a: Operand) -> tuple[Any, ...]:
+    """Return the LU factors of matrices in one array, and for each row the one it was exchanged with, in turn."""
+    return apply_all(lu_op, a)
+
+
+def row_order(pivots: Operand) -> Any:
+    """Return the order of rows that exchanges with these pivots lead to."""
+    return apply(row_order_op, pivots)
+
+
+def banded_solve(
+    ab: Operand, b: Operand, *, lower: int, upper: int, transposed: bool = False, positive: bool = False
+) -> Any:
+    """Return x with a x = b for matrices a with so many diagonals below and above the main one, or with a^T.
+
+    If `positive`, a is Hermitian, with diagonals on one side that stand for both. One that is not positive definite is
+    NumPy's LinAlgError when the program runs.
+    """
+    return apply(banded_solve_op, ab, b, lower=lower, upper=upper, transposed=transposed, positive=positive)
+
+
+def banded_cholesky(ab: Operand, *, lower: bool) -> Any:
+    """Return the lower or upper Cholesky factors of Hermitian matrices by the diagonals of that side, as a band.
+
+    A matrix that is not positive definite is NumPy's LinAlgError when the program runs.
+    """
+    return apply(banded_cholesky_op, ab, lower=lower)
+
+
+def toeplitz_solve(sides: Operand, b: Operand, *, transposed: bool = False) -> Any:
+    """Return x with a x = b for Toeplitz matrices a, or with a^T. `sides` has their first columns and first rows.
+
+    All leading minors are regular, or NumPy's LinAlgError is raised when the program runs.
+    """
+    return apply(toeplitz_solve_op, sides, b, transposed=transposed)
+
+
+def banded_eigvalsh(ab: Operand, *, lower: bool, tridiagonal: bool) -> Any:
+    """Return what `banded_eigh` does without the eigenvectors."""
+    return apply(banded_eigvalsh_op, ab, lower=lower, tridiagonal=tridiagonal)
+
+
+def banded_eigh(ab: Operand, *, lower: bool, tridiagonal: bool) -> tuple[Any, ...]:
+    """Return the eigenvalues in ascending order, and eigenvectors, of Hermitian matrices by the diagonals of one side.
+
+    `tridiagonal` chooses the solver for real matrices of two diagonals, which are the ones of the lower side.
+    """
+    return apply_all(banded_eigh_op, ab, lower=lower, tridiagonal=tridiagonal)

@@ -16,8 +16,8 @@ from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMet
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply_sized
-from anyshape.ops.core.definition import NO_CHECKS, PROBED_AT_ZEROS, define, primitive
+from anyshape.ops.core.apply import Operand, apply, localise
+from anyshape.ops.core.definition import NO_CHECKS, PROBED_AT_ZEROS, define
 from anyshape.ops.core.flop_counts import Applied, OpCost, Shape, ceil_log2, elements
 
 NORMS = ("backward", "ortho", "forward")  # the direction that divides by the number of points; both by its root
@@ -41,14 +41,12 @@ def _along(x: TensorMeta, axis: int, size: Size) -> tuple[Any, ...]:
     return (*x.extents[:axis], Exact(size), *x.extents[axis + 1 :])
 
 
-def _fft_type(
-    ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, norm: str = "backward", inverse: bool = False
-) -> TensorMeta:
+def _fft_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, norm: str, inverse: bool) -> TensorMeta:
     _require_points(ctx, _points(ctx, x, axis, COMPLEX + REAL))
     return TensorMeta(_complex(x), x.extents)
 
 
-def _rfft_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, norm: str = "backward") -> TensorMeta:
+def _rfft_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, norm: str) -> TensorMeta:
     count = _points(ctx, x, axis, REAL)
     _require_points(ctx, count)
     return TensorMeta(_complex(x), _along(x, axis, half_of(count)))
@@ -71,7 +69,7 @@ def _trigonometric_type(least: Callable[[int], int]) -> ShapeRule:
     """Return the shape rule of cosine or sine transforms; `least` gives the smallest number of points of a type."""
 
     def infer(
-        ctx: ShapeGuardContext, x: TensorMeta, *, type: int, axis: int, norm: str = "backward", orthogonal: bool = False
+        ctx: ShapeGuardContext, x: TensorMeta, *, type: int, axis: int, norm: str, orthogonal: bool
     ) -> TensorMeta:
         count = _points(ctx, x, axis, COMPLEX + REAL)
         _require_points(ctx, count)
@@ -109,20 +107,16 @@ _TRIGONOMETRIC: dict[str, Any] = {
     "probe": None,
     "cost": _butterflies(lambda a: a.inputs[0]),
 }
-# Return the discrete cosine transform of type 1 to 4 along the axis; SciPy's scale of the ends if `orthogonal`.
-dct_op, dct = primitive("dct", _trigonometric_type(lambda kind: 2 if kind == 1 else 1), **_TRIGONOMETRIC)
-# Return the discrete sine transform of type 1 to 4 along the axis; SciPy's scale of the ends if `orthogonal`.
-dst_op, dst = primitive("dst", _trigonometric_type(lambda kind: 1), **_TRIGONOMETRIC)
-# Return the discrete Fourier transform of complex or real x along the axis, or the inverse transform.
-fft_op, fft = primitive(
+dct_op: Op = define("dct", _trigonometric_type(lambda kind: 2 if kind == 1 else 1), **_TRIGONOMETRIC)
+dst_op: Op = define("dst", _trigonometric_type(lambda kind: 1), **_TRIGONOMETRIC)
+fft_op: Op = define(
     "fft",
     _fft_type,
     params={"axis": kinds.axis, "norm": kinds.one_of(*NORMS), "inverse": kinds.flag},
     cost=_butterflies(lambda a: a.inputs[0]),
     **PROBED_AT_ZEROS,
 )
-# Return the first n // 2 + 1 elements of the discrete Fourier transform of n real numbers along the axis.
-rfft_op, rfft = primitive(
+rfft_op: Op = define(
     "rfft",
     _rfft_type,
     params={"axis": kinds.axis, "norm": kinds.one_of(*NORMS)},
@@ -138,6 +132,27 @@ irfft_op: Op = define(
 )
 
 
+def fft(x: Operand, axis: int, norm: str = "backward", *, inverse: bool = False) -> Any:
+    """Return the discrete Fourier transform of complex or real x along the axis, or the inverse transform."""
+    return apply(fft_op, x, axis=axis, norm=norm, inverse=inverse)
+
+
+def rfft(x: Operand, axis: int, norm: str = "backward") -> Any:
+    """Return the first n // 2 + 1 elements of the discrete Fourier transform of n real numbers along the axis."""
+    return apply(rfft_op, x, axis=axis, norm=norm)
+
+
 def irfft(x: Operand, axis: int, length: Size, norm: str = "backward") -> Any:
     """Return the `length` real numbers along the axis whose transform has the first elements x."""
-    return apply_sized(irfft_op, x, sizes={"length": length}, axis=axis, norm=norm)
+    local, sources = localise(length, (x,))
+    return apply(irfft_op, x, sources=sources, axis=axis, norm=norm, length=local)
+
+
+def dct(x: Operand, type: int, axis: int, norm: str = "backward", *, orthogonal: bool = False) -> Any:
+    """Return the discrete cosine transform of type 1 to 4 along the axis; SciPy's scale of the ends if `orthogonal`."""
+    return apply(dct_op, x, type=type, axis=axis, norm=norm, orthogonal=orthogonal)
+
+
+def dst(x: Operand, type: int, axis: int, norm: str = "backward", *, orthogonal: bool = False) -> Any:
+    """Return the discrete sine transform of type 1 to 4 along the axis; SciPy's scale of the ends if `orthogonal`."""
+    return apply(dst_op, x, type=type, axis=axis, norm=norm, orthogonal=orthogonal)

@@ -14,8 +14,8 @@ from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMet
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply_all
-from anyshape.ops.core.definition import PROBED_AT_ONES, define, itself, primitive, refuse
+from anyshape.ops.core.apply import Operand, apply, apply_all
+from anyshape.ops.core.definition import PROBED_AT_ONES, define, itself, refuse
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
 
 PIVOT = np.dtype(np.int32)
@@ -87,12 +87,12 @@ def _det_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
     return TensorMeta(a.dtype, a.extents[:-2])
 
 
-def _eigvalsh_type(ctx: ShapeGuardContext, a: TensorMeta, *, lower: bool = True) -> TensorMeta:
+def _eigvalsh_type(ctx: ShapeGuardContext, a: TensorMeta, *, lower: bool) -> TensorMeta:
     require_squares(ctx, a)
     return TensorMeta(_real(a.dtype), a.extents[:-1])
 
 
-def _eigh_type(ctx: ShapeGuardContext, a: TensorMeta, *, lower: bool = True) -> tuple[TensorMeta, TensorMeta]:
+def _eigh_type(ctx: ShapeGuardContext, a: TensorMeta, *, lower: bool) -> tuple[TensorMeta, TensorMeta]:
     return _eigvalsh_type(ctx, a, lower=lower), a
 
 
@@ -115,9 +115,7 @@ def _svdvals_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
     return TensorMeta(_real(a.dtype), (*a.extents[:-2], Exact(count)))
 
 
-def _svd_type(
-    ctx: ShapeGuardContext, a: TensorMeta, *, full: bool = False
-) -> tuple[TensorMeta, TensorMeta, TensorMeta]:
+def _svd_type(ctx: ShapeGuardContext, a: TensorMeta, *, full: bool) -> tuple[TensorMeta, TensorMeta, TensorMeta]:
     rows, columns = require_matrices(ctx, a)
     count, batch = expr.minimum(rows, columns), a.extents[:-2]
     left, right = (rows, columns) if full else (count, count)
@@ -149,14 +147,14 @@ def _lu_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorM
     return a, TensorMeta(PIVOT, a.extents[:-1])
 
 
-def _solve_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, form: str = "N") -> TensorMeta:
+def _solve_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, form: str) -> TensorMeta:
     require_squares(ctx, a)
     require_sides(ctx, a, b)
     return b
 
 
 def _lu_solve_type(
-    ctx: ShapeGuardContext, a: TensorMeta, lu: TensorMeta, pivots: TensorMeta, b: TensorMeta, *, form: str = "N"
+    ctx: ShapeGuardContext, a: TensorMeta, lu: TensorMeta, pivots: TensorMeta, b: TensorMeta, *, form: str
 ) -> TensorMeta:
     ctx.require_same_extents(a, lu, "a matrix and its factors must have equal shapes")
     if pivots != TensorMeta(PIVOT, a.extents[:-1]) or lu.dtype != a.dtype:
@@ -165,7 +163,7 @@ def _lu_solve_type(
 
 
 def _triangular_type(
-    ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, lower: bool, form: str = "N", unit: bool = False
+    ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, lower: bool, form: str, unit: bool
 ) -> TensorMeta:
     return _solve_type(ctx, a, b, form=form)
 
@@ -198,53 +196,30 @@ def _elimination(a: Applied) -> Size:
 _FORM = kinds.one_of(*FORMS)
 _per_element = OpCost(lambda a: elements(a.inputs[0]))
 
-# Return the symmetric matrices, or with `conjugate` the Hermitian ones, that one triangle stands for.
-#
-# Tangents count as their symmetric or Hermitian part, as in all functions of such matrices.
-mirror_op, mirror = primitive(
+mirror_op: Op = define(
     "mirror", _mirror_type, params={"lower": kinds.flag, "conjugate": kinds.flag}, cost=_per_element, **PROBED_AT_ONES
 )
-# Return the lower Cholesky factor of Hermitian positive definite matrices; only lower triangles are read.
-cholesky_op, cholesky = primitive("cholesky", _square_type, cost=cubes(1), **PROBED_AT_ONES)
-# Return the tangent of a real lower Cholesky factor; that of its matrix counts as its symmetric part.
-cholesky_tangent_op, cholesky_tangent = primitive("cholesky_tangent", _pair_type, cost=cubes(4), **PROBED_AT_ONES)
-# Return the symmetric cotangent of a matrix by that of its real Cholesky factor, whose lower triangle is read.
-cholesky_cotangent_op, cholesky_cotangent = primitive("cholesky_cotangent", _pair_type, cost=cubes(2), **PROBED_AT_ONES)
-# Return the inverse of square matrices.
-inv_op, inv = primitive("inv", _square_type, cost=cubes(2), **PROBED_AT_ONES)
-# Return the determinant of square matrices.
-det_op, det = primitive("det", _det_type, cost=cubes(1), **PROBED_AT_ONES)
-# Return the adjugate of square matrices, det(a) inv(a), also where they are singular.
-adjugate_op, adjugate = primitive("adjugate", _square_type, cost=cubes(12), **PROBED_AT_ONES)
-# Return the sign of the determinant, and the logarithm of its absolute value.
-slogdet_op, slogdet = primitive("slogdet", _slogdet_type, cost=cubes(1), **PROBED_AT_ONES)
+cholesky_op: Op = define("cholesky", _square_type, params={}, cost=cubes(1), **PROBED_AT_ONES)
+cholesky_tangent_op: Op = define("cholesky_tangent", _pair_type, params={}, cost=cubes(4), **PROBED_AT_ONES)
+cholesky_cotangent_op: Op = define("cholesky_cotangent", _pair_type, params={}, cost=cubes(2), **PROBED_AT_ONES)
+inv_op: Op = define("inv", _square_type, params={}, cost=cubes(2), **PROBED_AT_ONES)
+det_op: Op = define("det", _det_type, params={}, cost=cubes(1), **PROBED_AT_ONES)
+adjugate_op: Op = define("adjugate", _square_type, params={}, cost=cubes(12), **PROBED_AT_ONES)
+slogdet_op: Op = define("slogdet", _slogdet_type, params={}, cost=cubes(1), **PROBED_AT_ONES)
 lu_factor_op: Op = define("lu_factor", _lu_type, params={}, cost=cubes(1), **PROBED_AT_ONES)
-# Return the eigenvalues of Hermitian matrices in ascending order; one triangle is read.
-eigvalsh_op, eigvalsh = primitive(
-    "eigvalsh", _eigvalsh_type, params={"lower": kinds.flag}, cost=cubes(4), **PROBED_AT_ONES
-)
-# Return the eigenvalues of Hermitian matrices in ascending order, and eigenvectors as columns.
-eigh_op, eigh = primitive("eigh", _eigh_type, params={"lower": kinds.flag}, cost=cubes(9), **PROBED_AT_ONES)
-# Return the eigenvalues of square matrices, complex and in the order of LAPACK.
-eigvals_op, eigvals = primitive("eigvals", _eigvals_type, cost=cubes(10), **PROBED_AT_ONES)
-# Return the eigenvalues of square matrices, complex and in the order of LAPACK, and eigenvectors as columns.
-eig_op, eig = primitive("eig", _eig_type, cost=cubes(25), **PROBED_AT_ONES)
-# Return the singular values of matrices in descending order.
-svdvals_op, svdvals = primitive("svdvals", _svdvals_type, cost=_thin(4), **PROBED_AT_ONES)
-# Return u, s and v^H with u s v^H = a; with `full`, u and v^H are square.
-svd_op, svd = primitive("svd", _svd_type, params={"full": kinds.flag}, cost=_thin(12), **PROBED_AT_ONES)
-# Return q with orthonormal columns and upper triangular r with q r = a; their inner axis is the shorter side.
-qr_op, qr = primitive("qr", _qr_type, cost=_thin(4), **PROBED_AT_ONES)
-# Return the pseudo-inverses of matrices; singular values up to `cutoff` times the largest count as 0.
-pinv_op, pinv = primitive("pinv", _pinv_type, cost=_thin(14), **PROBED_AT_ONES)
-# Return x with a x = b for regular matrices, or with the transpose or conjugate transpose of a.
-solve_op, solve = primitive("solve", _solve_type, params={"form": _FORM}, cost=OpCost(_elimination), **PROBED_AT_ONES)
-# Return what `solve` does, by the factors of a that `lu_factor` gave.
-lu_solve_op, lu_solve = primitive(
+eigvalsh_op: Op = define("eigvalsh", _eigvalsh_type, params={"lower": kinds.flag}, cost=cubes(4), **PROBED_AT_ONES)
+eigh_op: Op = define("eigh", _eigh_type, params={"lower": kinds.flag}, cost=cubes(9), **PROBED_AT_ONES)
+eigvals_op: Op = define("eigvals", _eigvals_type, params={}, cost=cubes(10), **PROBED_AT_ONES)
+eig_op: Op = define("eig", _eig_type, params={}, cost=cubes(25), **PROBED_AT_ONES)
+svdvals_op: Op = define("svdvals", _svdvals_type, params={}, cost=_thin(4), **PROBED_AT_ONES)
+svd_op: Op = define("svd", _svd_type, params={"full": kinds.flag}, cost=_thin(12), **PROBED_AT_ONES)
+qr_op: Op = define("qr", _qr_type, params={}, cost=_thin(4), **PROBED_AT_ONES)
+pinv_op: Op = define("pinv", _pinv_type, params={}, cost=_thin(14), **PROBED_AT_ONES)
+solve_op: Op = define("solve", _solve_type, params={"form": _FORM}, cost=OpCost(_elimination), **PROBED_AT_ONES)
+lu_solve_op: Op = define(
     "lu_solve", _lu_solve_type, params={"form": _FORM}, cost=OpCost(_substitution), **PROBED_AT_ONES
 )
-# Return what `solve` does for triangular matrices; the other triangle is not read, with `unit` no diagonal.
-triangular_solve_op, triangular_solve = primitive(
+triangular_solve_op: Op = define(
     "triangular_solve",
     _triangular_type,
     params={"lower": kinds.flag, "form": _FORM, "unit": kinds.flag},
@@ -256,7 +231,105 @@ refuse(itself, cholesky_op, inv_op, lu_factor_op, solve_op, triangular_solve_op)
 refuse(itself, eigvals_op, eig_op, eigvalsh_op, eigh_op, svdvals_op, svd_op, pinv_op)
 
 
+def mirror(a: Operand, *, lower: bool, conjugate: bool) -> Any:
+    """Return the symmetric matrices, or with `conjugate` the Hermitian ones, that one triangle stands for.
+
+    Tangents count as their symmetric or Hermitian part, as in all functions of such matrices.
+    """
+    return apply(mirror_op, a, lower=lower, conjugate=conjugate)
+
+
+def cholesky(a: Operand) -> Any:
+    """Return the lower Cholesky factor of Hermitian positive definite matrices; only lower triangles are read."""
+    return apply(cholesky_op, a)
+
+
+def cholesky_tangent(factor: Operand, tangent: Operand) -> Any:
+    """Return the tangent of a real lower Cholesky factor; that of its matrix counts as its symmetric part."""
+    return apply(cholesky_tangent_op, factor, tangent)
+
+
+def cholesky_cotangent(factor: Operand, cotangent: Operand) -> Any:
+    """Return the symmetric cotangent of a matrix by that of its real Cholesky factor, whose lower triangle is read."""
+    return apply(cholesky_cotangent_op, factor, cotangent)
+
+
+def inv(a: Operand) -> Any:
+    """Return the inverse of square matrices."""
+    return apply(inv_op, a)
+
+
+def det(a: Operand) -> Any:
+    """Return the determinant of square matrices."""
+    return apply(det_op, a)
+
+
+def adjugate(a: Operand) -> Any:
+    """Return the adjugate of square matrices, det(a) inv(a), also where they are singular."""
+    return apply(adjugate_op, a)
+
+
+def slogdet(a: Operand) -> tuple[Any, ...]:
+    """Return the sign of the determinant, and the logarithm of its absolute value."""
+    return apply_all(slogdet_op, a)
+
+
 def lu_factor(a: Operand) -> tuple[Any, Any]:
     """Return the LU factors of regular matrices in one array, and the row pivots. Neither has a derivative."""
     lu, pivots = apply_all(lu_factor_op, a)
     return lu, pivots
+
+
+def solve(a: Operand, b: Operand, form: str = "N") -> Any:
+    """Return x with a x = b for regular matrices, or with the transpose or conjugate transpose of a."""
+    return apply(solve_op, a, b, form=form)
+
+
+def lu_solve(a: Operand, lu: Operand, pivots: Operand, b: Operand, form: str = "N") -> Any:
+    """Return what `solve` does, by the factors of a that `lu_factor` gave."""
+    return apply(lu_solve_op, a, lu, pivots, b, form=form)
+
+
+def triangular_solve(a: Operand, b: Operand, *, lower: bool, form: str = "N", unit: bool = False) -> Any:
+    """Return what `solve` does for triangular matrices; the other triangle is not read, with `unit` no diagonal."""
+    return apply(triangular_solve_op, a, b, lower=lower, form=form, unit=unit)
+
+
+def eigvalsh(a: Operand, *, lower: bool = True) -> Any:
+    """Return the eigenvalues of Hermitian matrices in ascending order; one triangle is read."""
+    return apply(eigvalsh_op, a, lower=lower)
+
+
+def eigh(a: Operand, *, lower: bool = True) -> tuple[Any, ...]:
+    """Return the eigenvalues of Hermitian matrices in ascending order, and eigenvectors as columns."""
+    return apply_all(eigh_op, a, lower=lower)
+
+
+def eigvals(a: Operand) -> Any:
+    """Return the eigenvalues of square matrices, complex and in the order of LAPACK."""
+    return apply(eigvals_op, a)
+
+
+def eig(a: Operand) -> tuple[Any, ...]:
+    """Return the eigenvalues of square matrices, complex and in the order of LAPACK, and eigenvectors as columns."""
+    return apply_all(eig_op, a)
+
+
+def svdvals(a: Operand) -> Any:
+    """Return the singular values of matrices in descending order."""
+    return apply(svdvals_op, a)
+
+
+def svd(a: Operand, *, full: bool = False) -> tuple[Any, ...]:
+    """Return u, s and v^H with u s v^H = a; with `full`, u and v^H are square."""
+    return apply_all(svd_op, a, full=full)
+
+
+def qr(a: Operand) -> tuple[Any, ...]:
+    """Return q with orthonormal columns and upper triangular r with q r = a; their inner axis is the shorter side."""
+    return apply_all(qr_op, a)
+
+
+def pinv(a: Operand, cutoff: Operand) -> Any:
+    """Return the pseudo-inverses of matrices; singular values up to `cutoff` times the largest count as 0."""
+    return apply(pinv_op, a, cutoff)

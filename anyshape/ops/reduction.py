@@ -17,16 +17,8 @@ from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMet
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply, apply_sized, meta_of, named
-from anyshape.ops.core.definition import (
-    PROBE_ONES,
-    PROBE_ZEROS,
-    PROBED_AT_ONES,
-    PROBED_AT_ZEROS,
-    define,
-    primitive,
-    refuse,
-)
+from anyshape.ops.core.apply import Operand, apply, localise, meta_of, named
+from anyshape.ops.core.definition import PROBE_ONES, PROBE_ZEROS, PROBED_AT_ONES, PROBED_AT_ZEROS, define, refuse
 from anyshape.ops.core.flop_counts import MERGE_SORT, MOVES, Applied, OpCost, ceil_log2, elements, per_operand
 from anyshape.ops.indexing import refuse_indices
 
@@ -93,9 +85,7 @@ def _cumulative_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, revers
     return x
 
 
-def _recurrence_type(
-    ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, axis: int, reverse: bool = False
-) -> TensorMeta:
+def _recurrence_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, axis: int, reverse: bool) -> TensorMeta:
     if a.dtype not in (b.dtype, np.dtype(bool)):
         raise ctx.bad_dtype(f"operands are {a.dtype} and {b.dtype}", "convert them to one dtype with astype")
     ctx.require_same_extents(a, b, "operands of a core op must have equal shapes")
@@ -188,10 +178,7 @@ cummin_op, cummin = _cumulative("cummin", "minimum of the elements up to each on
 cumlogsumexp_op, cumlogsumexp = _cumulative(
     "cumlogsumexp", "logarithm of the sum of exponentials up to each element", _float_type
 )
-# Return s with s[0] = 0, s[k + 1] = a[k] * s[k] + b[k] along the axis, without the last state.
-#
-# It runs from the end if `reverse`.
-recurrence_op, recurrence = primitive(
+recurrence_op: Op = define(
     "recurrence",
     _recurrence_type,
     params={"axis": kinds.axis, "reverse": kinds.flag},
@@ -211,12 +198,21 @@ sum_to_op: Op = define(
 )
 
 
+def recurrence(a: Operand, b: Operand, axis: int, *, reverse: bool = False) -> Any:
+    """Return s with s[0] = 0, s[k + 1] = a[k] * s[k] + b[k] along the axis, without the last state.
+
+    It runs from the end if `reverse`.
+    """
+    return apply(recurrence_op, a, b, axis=axis, reverse=reverse)
+
+
 def sum_to(x: Operand, shape: Sequence[Size], axes: Sequence[int]) -> Any:
     """Return x summed to `shape`: the transpose of `broadcast_in_dim(_, x.shape, axes)` at the actual sizes."""
     shape = tuple(shape)
     if meta_of(x).sizes == shape:
         return x
-    return apply_sized(sum_to_op, x, sizes={"shape": shape}, axes=tuple(axes))
+    local, sources = localise(shape, (x,))
+    return apply(sum_to_op, x, sources=sources, shape=local, axes=tuple(axes))
 
 
 INDEX = np.dtype(np.int64)
@@ -226,13 +222,11 @@ def _sort_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int) -> TensorMet
     return x
 
 
-def _argsort_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, stable: bool = False) -> TensorMeta:
+def _argsort_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, stable: bool) -> TensorMeta:
     return TensorMeta(INDEX, x.extents)
 
 
-def _permute_type(
-    ctx: ShapeGuardContext, x: TensorMeta, order: TensorMeta, *, axis: int, inverse: bool = False
-) -> TensorMeta:
+def _permute_type(ctx: ShapeGuardContext, x: TensorMeta, order: TensorMeta, *, axis: int, inverse: bool) -> TensorMeta:
     ctx.require_same_extents(x, order, "operands of a core op must have equal shapes")
     if order.dtype != INDEX:
         raise ctx.bad_dtype(f"the order is {order.dtype}", "take it from argsort")
@@ -240,7 +234,7 @@ def _permute_type(
 
 
 def _searchsorted_type(
-    ctx: ShapeGuardContext, row: TensorMeta, values: TensorMeta, *, side: str = "left", batch: int = 0
+    ctx: ShapeGuardContext, row: TensorMeta, values: TensorMeta, *, side: str, batch: int
 ) -> TensorMeta:
     """Check that both operands have `batch` batch axes first, and the row one more axis."""
     if row.dtype != values.dtype:
@@ -256,21 +250,15 @@ def _bisection_steps(a: Applied) -> Size:
     return expr.mul(elements(values), ceil_log2(expr.add(row[-1], 1)))
 
 
-# Return x in ascending order along the axis, NaNs last.
-sort_op, sort = primitive("sort", _sort_type, params={"axis": kinds.axis}, cost=MERGE_SORT, **PROBED_AT_ZEROS)
-# Return the positions that sort x along the axis; equal elements keep their order if `stable`.
-argsort_op, argsort = primitive(
+sort_op: Op = define("sort", _sort_type, params={"axis": kinds.axis}, cost=MERGE_SORT, **PROBED_AT_ZEROS)
+argsort_op: Op = define(
     "argsort", _argsort_type, params={"axis": kinds.axis, "stable": kinds.flag}, cost=MERGE_SORT, **PROBED_AT_ZEROS
 )
-# Permute x along the axis: element k becomes x[order[k]], or element order[k] becomes x[k] if `inverse`.
-#
-# Each line of `order` must be a permutation, so that one undoes the other.
-permute_op, permute = primitive(
+permute_op: Op = define(
     "permute", _permute_type, params={"axis": kinds.axis, "inverse": kinds.flag}, cost=MOVES, **PROBED_AT_ZEROS
 )
 refuse(lambda node: refuse_indices(node, (dict(node.params)["axis"],)), permute_op)
-# Return the positions at which to insert values into a sorted row; the first `batch` axes are batch axes.
-searchsorted_op, searchsorted = primitive(
+searchsorted_op: Op = define(
     "searchsorted",
     _searchsorted_type,
     params={"side": kinds.one_of("left", "right"), "batch": kinds.count},
@@ -279,3 +267,26 @@ searchsorted_op, searchsorted = primitive(
     probe=PROBE_ZEROS,
     cost=OpCost(_bisection_steps),
 )
+
+
+def sort(x: Operand, axis: int) -> Any:
+    """Return x in ascending order along the axis, NaNs last."""
+    return apply(sort_op, x, axis=axis)
+
+
+def argsort(x: Operand, axis: int, *, stable: bool = False) -> Any:
+    """Return the positions that sort x along the axis; equal elements keep their order if `stable`."""
+    return apply(argsort_op, x, axis=axis, stable=stable)
+
+
+def permute(x: Operand, order: Operand, axis: int, *, inverse: bool = False) -> Any:
+    """Permute x along the axis: element k becomes x[order[k]], or element order[k] becomes x[k] if `inverse`.
+
+    Each line of `order` must be a permutation, so that one undoes the other.
+    """
+    return apply(permute_op, x, order, axis=axis, inverse=inverse)
+
+
+def searchsorted(row: Operand, values: Operand, side: str = "left", batch: int = 0) -> Any:
+    """Return the positions at which to insert values into a sorted row; the first `batch` axes are batch axes."""
+    return apply(searchsorted_op, row, values, side=side, batch=batch)

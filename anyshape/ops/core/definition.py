@@ -21,7 +21,7 @@ from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import ShapeGuardContext
-from anyshape.ops.core.apply import KERNELS, apply, apply_all, named
+from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.core.flop_counts import COSTS, OpCost
 from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import NamedTuple
@@ -165,23 +165,6 @@ def define(
     return op
 
 
-def primitive(name: str, infer: ShapeRule, *, params: Mapping[str, ParamKind] = {}, **parts: Any) -> tuple[Op, Any]:
-    """Define a primitive as `define` does, and the function that applies it to operands and params.
-
-    Params come after the operands or by keyword. They have the order and the defaults of the shape rule. Where that
-    says that it returns a tuple, the function gives all results.
-    """
-    op = define(name, infer, params=params, **parts)
-    count, names = DEFINITIONS[op].operands[1], _names_of_params(infer)
-    apply_op = apply_all if "tuple" in str(infer.__annotations__.get("return")) else apply
-    defaults = infer.__kwdefaults__ or {}
-
-    def function(*operands, **params):
-        return apply_op(op, *operands[:count], **{**defaults, **dict(zip(names, operands[count:])), **params})
-
-    return op, named(function, op, f"Apply the op {name}: see `anyshape/ops/{op.family}.py`.")
-
-
 def refuse(rule: Callable[[Node], Sequence[Node]], *ops: Op) -> None:
     """Declare that the kernels of ops refuse some values of operands; `rule` gives the nodes that do so alone."""
     for op in ops:
@@ -199,14 +182,6 @@ def _signature(infer: ShapeRule) -> tuple[int, set[str], set[str]]:
     They are read off the code of the function, as `inspect.signature` would add a percent to the time of the import.
     """
     code = infer.__code__
+    names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     flags = {"operands": inspect.CO_VARARGS, "params": inspect.CO_VARKEYWORDS}
-    return (
-        code.co_argcount - 1,
-        {*_names_of_params(infer)},
-        {name for name, flag in flags.items() if code.co_flags & flag},
-    )
-
-
-def _names_of_params(infer: ShapeRule) -> tuple[str, ...]:
-    code = infer.__code__
-    return code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    return code.co_argcount - 1, {*names}, {name for name, flag in flags.items() if code.co_flags & flag}
