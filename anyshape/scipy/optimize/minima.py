@@ -185,6 +185,7 @@ def minimize_scalar(fun, bracket, bounds, args, method, tol, options) -> Any:
 
     Inside of a trace the minimum has the derivative of its condition. A bracket has none.
 
+    >>> from anyshape.scipy.optimize import minimize_scalar
     >>> float(minimize_scalar(lambda x: (x - 1.0) ** 2).x.round(6))
     1.0
     """
@@ -243,6 +244,7 @@ def _between_bounds(name: str) -> Function:
     search.__doc__ = (
         f"Return a global minimum of func(x, *args) between bounds by SciPy's {name}, as `result.x`.\n\n"
         "Inside of a trace it has the derivative of its conditions; options are given by name.\n\n"
+        f">>> from anyshape.scipy.optimize import {name}\n"
         f">>> {name}(lambda x: np.sum((x - 1.0) ** 2), [(-2.0, 3.0)]{_OPTIONS[name]}).x.round(2).tolist()\n[1.0]"
     )
     return search
@@ -260,6 +262,7 @@ def basinhopping(func: Function, x0: Any, *positional: Any, **options: Any) -> A
 
     Inside of a trace it has the derivative of its conditions; options are given by name.
 
+    >>> from anyshape.scipy.optimize import basinhopping
     >>> basinhopping(lambda x: np.sum(np.cos(3 * x) + x * x), np.zeros(1), niter=5, rng=0).fun.round(4)
     np.float64(-0.1076)
     """

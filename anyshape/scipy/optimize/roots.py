@@ -184,6 +184,7 @@ def newton(
 
     Inside of a trace the root has the derivative of the equation.
 
+    >>> from anyshape.scipy.optimize import newton
     >>> float(newton(lambda x: x * x - 2.0, 1.0))
     1.414213562373095
     """
@@ -226,6 +227,7 @@ def fixed_point(func: Function, x0, args=(), xtol=1e-8, maxiter: int = 500, meth
 def fminbound(func: Function, x1, x2, args=(), xtol=1e-5, maxfun: int = 500, **options) -> Any:
     """Return a minimum of a function of a number between bounds; see `minimize_scalar`, which says more of it.
 
+    >>> from anyshape.scipy.optimize import fminbound
     >>> float(fminbound(lambda x: (x - 1.0) ** 2, 0.0, 3.0).round(6))
     1.0
     """
@@ -238,6 +240,7 @@ def fminbound(func: Function, x1, x2, args=(), xtol=1e-5, maxfun: int = 500, **o
 def brent(func: Function, args=(), brack=None, tol=1.48e-8, full_output=0, maxiter: int = 500) -> Any:
     """Return a minimum of a function of a number by Brent's method; see `minimize_scalar`.
 
+    >>> from anyshape.scipy.optimize import brent
     >>> float(brent(lambda x: (x - 1.0) ** 2).round(6))
     1.0
     """
@@ -249,6 +252,7 @@ def brent(func: Function, args=(), brack=None, tol=1.48e-8, full_output=0, maxit
 def golden(func: Function, args=(), brack=None, tol=2**-26, full_output=0, maxiter: int = 5000) -> Any:
     """Return a minimum of a function of a number by golden sections; see `minimize_scalar`.
 
+    >>> from anyshape.scipy.optimize import golden
     >>> float(round(golden(lambda x: (x - 1.0) ** 2), 6))
     1.0
     """

@@ -233,6 +233,7 @@ def as_part(function: Any) -> Any:
         finally:
             session.choosing = was
 
+    run.__wrapped__ = function  # type: ignore[attr-defined]  # errors name its parameters
     return run
 
 
