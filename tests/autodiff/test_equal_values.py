@@ -253,6 +253,7 @@ def test_second_derivatives_of_values_are_limits():
         np.testing.assert_allclose(hessian(squares)(point).reshape(9, 9), 2 * np.eye(9), 1e-9, 1e-9)
 
 
+@pytest.mark.slow
 def test_second_derivatives_are_limits_of_second_divided_differences():
     s, t = even(Q), even(C)
     slopes = jit(lambda a: jvp(grad(FUNCTIONS["columns"][0]), (a,), (s,))[1])

@@ -291,6 +291,7 @@ def test_a_worker_that_ends_in_a_pass_is_replaced(tmp_path, pool, client, kind):
     assert float(f(name, chunks)) == 95
 
 
+@pytest.mark.slow
 def test_a_large_job_reaches_the_workers_of_dask_where_one_has_just_ended(client):
     w, chunks = np.ones(300_000), [np.full(3, float(i)) for i in range(16)]
     total = chunked_sum(functions.scaled, over="x", executor=Dask(client), tasks=16)
@@ -410,6 +411,7 @@ def test_blocks_along_other_axes_are_refused():
         chunked_sum(np.sum, over=0)(da.ones((4, 4), chunks=2))
 
 
+@pytest.mark.slow
 def test_chunks_that_are_lost_with_their_worker_are_named():
     cluster, Client = local_cluster(1)
     with cluster, Client(cluster) as own:

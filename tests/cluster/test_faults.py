@@ -19,6 +19,7 @@ from tests.cluster.conftest import local_cluster
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_an_interrupt_cancels_and_the_next_call_works():
     """Ctrl-C goes to the script and to its workers, as in a terminal."""
     command = [sys.executable, "-m", "tests.cluster.interrupted"]

@@ -180,6 +180,7 @@ def test_a_callback_stops_and_a_bar_shows(data, capsys):
         assert method in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_mistakes_are_refused(data):
     f = chunked_sum(ridge, over=OVER)
     with pytest.raises(ArgumentError, match="method is 'foo'"):

@@ -134,6 +134,7 @@ def test_the_derivative_of_a_root_does_not_print_its_equation():
     assert text_of(grad(root), 2.0) == text_of(hessian(root), 2.0) == text_of(jit(root), 2.0) != ""
 
 
+@pytest.mark.slow
 def test_limits_at_equal_eigenvalues_print_once():
     def f(x):
         w, v = np.linalg.eigh(x @ x.T)

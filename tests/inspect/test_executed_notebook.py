@@ -47,6 +47,7 @@ def lines_of(error):
     return [(cell, int(line), function) for cell, line, function in steps]
 
 
+@pytest.mark.slow
 def test_a_mistake_shows_the_lines_of_the_cells_alone(outputs):
     (error,) = outputs["a mistake"]
     assert lines_of(error) == [("In[2]", 1, ""), ("In[1]", 9, "model"), ("In[1]", 6, "helper")]

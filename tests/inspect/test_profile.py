@@ -270,6 +270,7 @@ def test_limits_of_memory_hold():
         of(step, np.ones(1000))
 
 
+@pytest.mark.slow
 def test_inside_of_a_trace_there_is_nothing_to_time():
     with pytest.raises(errors.ArgumentError, match="being traced"):
         jit(lambda x: of(wave, x).value)(np.ones(3))

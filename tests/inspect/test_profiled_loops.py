@@ -60,6 +60,7 @@ def test_lines_of_a_compiled_loop_have_their_time():
     assert result.value == pytest.approx(uneven(x), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_gradients_have_lines_too():
     result = of(compiled(grad(uneven)), np.linspace(0.0, 1.0, 500))
     forward, backward = loops(result, "scan")

@@ -90,6 +90,7 @@ def check_values(made, dtype, seed):
     assert jitted.cache_info().traces <= max(served, 1) and (served == 0 or jitted.cache_info().traces == 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(equations(), st.sampled_from(DTYPES), st.integers(0, 1000))
 def test_one_trace_equals_numpy_at_every_size(made, dtype, seed):
@@ -125,6 +126,7 @@ def check_derivatives(made, seed):
     assert forward.cache_info().traces == backward.cache_info().traces == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(equations(), st.integers(0, 1000))
 def test_derivatives_are_those_of_a_multilinear_map(made, seed):

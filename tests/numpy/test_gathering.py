@@ -152,11 +152,13 @@ def test_derivatives_of_scatters_with_random_dimension_numbers(kind, seeds):
         check_derivatives(kind, seed)
 
 
+@pytest.mark.slow
 def test_the_transpose_of_a_gather_is_its_adjoint():
     for seed in range(60):
         check_pairing(seed)
 
 
+@pytest.mark.slow
 def test_vmap_gathers_and_scatters_each_example():
     for seed in range(25):
         check_batches(seed)

@@ -145,6 +145,7 @@ def test_second_derivatives_keep_the_quantile():
     np.testing.assert_allclose(grad(slope, 1)(generator(), 1.5), second, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_gradients_of_dirichlet_vectors_are_those_of_their_mean():
     alpha, weights = np.array([1.5, 2.0, 0.5]), np.array([1.0, -2.0, 3.0])
     loss = lambda rng, alpha: np.mean(np.sum(weights * rng.dirichlet(alpha, size=100_000) ** 2, -1))

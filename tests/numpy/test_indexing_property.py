@@ -1,6 +1,7 @@
 """Test x[key] for random keys and shapes: one trace equals NumPy at every size, and so does its derivative."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,6 +62,7 @@ def check(function, calls):
         assert program.cache_info().traces == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(cases(basic_keys))
 def test_basic_keys(case):
@@ -68,6 +70,7 @@ def test_basic_keys(case):
     check(lambda x: x[key], [(array_of(s),) for s in shapes])
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(cases(fancy_keys))
 def test_index_arrays_among_basic_keys(case):

@@ -358,6 +358,7 @@ def test_changed_bytes_are_refused_or_change_nothing():
     check_bytes(0, 400)
 
 
+@pytest.mark.slow
 def test_changed_documents_are_refused_or_run():
     check_documents(0, 300)
 

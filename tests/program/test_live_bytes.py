@@ -83,6 +83,7 @@ def test_loops_get_slots_where_all_that_they_save_does_not_fit(name):
     assert used <= limit + 16 * BYTES  # what a step has beside its results
 
 
+@pytest.mark.slow
 def test_the_error_names_the_trip_and_the_bytes():
     """It is raised where the limit is exceeded, the next call works, and nothing of the failed one is kept."""
     limited = jit(twice, max_bytes=40 * BYTES)

@@ -99,6 +99,7 @@ def test_what_does_not_fit_is_refused():
         limited(0.7, np.ones(1000), np.ones(300))
 
 
+@pytest.mark.slow
 def test_batches_and_weights_fit_too():
     slope = lambda w, u, h, xs: vmap(grad(recurrent, (0, 1, 2, 3)), (None, None, 0, 0))(w, u, h, xs)
     w, u, h, xs = arguments(400, 40)

@@ -93,6 +93,7 @@ def sweep(folder, chosen, derivatives):
     return expected
 
 
+@pytest.mark.slow
 def test_rows_run_in_a_process_without_their_source(tmp_path):
     """Run a part of the rows with their first dtype, and the derivatives of a quarter of these."""
     chosen = [c for c in FIRST if in_gate("saved", c, 16)]
@@ -117,6 +118,7 @@ EXAMPLES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_examples_run_in_a_process_without_their_source(tmp_path):
     expected = {}
     for name, (function, shapes) in EXAMPLES.items():

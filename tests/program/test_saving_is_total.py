@@ -56,6 +56,7 @@ def rotating(offset):
     return lambda number: [[*KINDS][(number + offset) % len(KINDS)]]
 
 
+@pytest.mark.slow
 def test_some_samples_and_random_programs(tmp_path):
     """Take every sample with run-time sizes, and one in 160 of the others, each with a kind of specification."""
     cases = sample_cases()

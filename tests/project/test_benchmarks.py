@@ -67,6 +67,7 @@ def names(results):
     return [r.name.strip() for r in results]
 
 
+@pytest.mark.slow
 def test_attention_traces_once_for_all_lengths():
     results = attention.run(QUICK, lengths=(5, 9, 6))  # agrees with the hand-written gradient, or raises
     assert results[0].name == "attention: traces for all lengths"
@@ -97,6 +98,7 @@ def test_functions_of_scipy_agree_with_gradients_by_hand():
     assert results[0].within_limit
 
 
+@pytest.mark.slow
 def test_functions_of_scipy_are_compared_with_scipy_at_two_sizes():
     results = lending.run(QUICK, names=("scipy.cluster.vq",))
     assert {r.limit for r in results} == {lending.FORWARD, lending.GRADIENT}
@@ -163,6 +165,7 @@ def test_a_first_call_that_takes_too_long_is_named_and_no_longer_one_is_tried(mo
     assert all(r.within_limit is False for r in first_calls.chains((10, 1_000), 1) if r.limit == 0.5)
 
 
+@pytest.mark.slow
 def test_a_cold_start_is_measured_in_a_process_of_its_own():
     first, *_ = calls.cold_start(3, libraries=("numpy", "no_such_library"))  # the values agree, or it raises
     assert first.value > 0
@@ -173,6 +176,7 @@ def test_sizes_that_depend_on_data_agree_with_what_is_written_by_hand():
     assert next(r for r in results if "traces" in r.name).within_limit and all(r.value > 0 for r in results)
 
 
+@pytest.mark.slow
 def test_workloads_agree_with_what_is_written_by_hand(tmp_path):
     results = speed.run(QUICK, scale=0.001, libraries=("numpy", "anyshape"))  # in two processes
     compared = comparison.compared(results)
@@ -243,6 +247,7 @@ def test_a_library_that_is_wrong_or_fails_is_noted_and_the_others_go_on(monkeypa
     assert any("worse: is off" in note for note in comparison.notes(results, ("jax",)))
 
 
+@pytest.mark.slow
 def test_default_threads_come_first_and_one_thread_stands_beside(monkeypatch, tmp_path, capsys):
     counts = []
 
@@ -448,6 +453,7 @@ def test_signatures_are_solved_for():
     assert len(results) == len(solving.SIGNATURES) + 1 and all(r.value > 0 for r in results)
 
 
+@pytest.mark.slow
 def test_claims_are_settled_by_the_means_they_are_timed_for(monkeypatch):
     monkeypatch.setattr(sizes, "BATCH", 2)
     monkeypatch.setattr(sizes, "REPEATS", 10)
@@ -502,6 +508,7 @@ def test_what_is_unknown_is_refused(kind, option, capsys):
     assert f"no {kind} is called haste" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_parts_that_the_import_needs_are_found(tmp_path):
     python = importing.Interpreter(str(tmp_path))
     needed = importing.needed_parts(python)
@@ -519,6 +526,7 @@ def test_the_peak_counts_memory_that_is_kept_for_later_calls():
     assert server.peak(0.1) >= 4 * 100_000 * 8
 
 
+@pytest.mark.slow
 def test_loops_agree_with_loops_by_hand():
     results = loops.run(QUICK, steps=10, examples=4, lengths=3, libraries=())  # each agrees, or raises
     assert all(r.value > 0 for r in results) and sum(r.limit is not None for r in results) == 15
@@ -581,6 +589,7 @@ def test_a_quick_report_is_not_stored():
         tables.merged({}, a_report(quick=True))
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_loops_have_the_gradients_of_loops_of_c_by_hand(tmp_path):
     programs = loop_programs.programs(0.03)
@@ -662,6 +671,7 @@ def checkout(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_kernels_of_npbench_are_compared_and_a_crash_is_a_row(checkout):
     rows = npbench.measured(checkout, ["ends", "lu"], ("numpy", "compiled"), 1, 0.0)
     assert all("7" in numbers["failed"] and "steady" not in numbers for numbers in rows["ends"].values())

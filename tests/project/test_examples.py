@@ -54,6 +54,7 @@ def test_there_are_examples():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_each_example_runs_and_traces_once():
     for name, (out, errors) in printed().items():
         assert not errors, f"{name}: {errors}"

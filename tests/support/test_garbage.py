@@ -36,6 +36,7 @@ def test_the_collector_is_as_it_was_after_imports_that_fail_too(enabled):
         (gc.enable if before else gc.disable)()
 
 
+@pytest.mark.slow
 def test_garbage_of_before_and_of_the_pause_is_still_collected():
     frozen = gc.get_freeze_count() > 0
     gc.unfreeze()  # as in a process without tests

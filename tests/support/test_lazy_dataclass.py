@@ -149,6 +149,7 @@ def test_the_default_of_a_field_is_an_attribute_of_its_class():
     assert Mutable(values=[1]) == Mutable([1])
 
 
+@pytest.mark.slow
 def test_an_instance_is_unpickled_in_a_process_that_has_made_none():
     loads = "import pickle, sys; a, b = pickle.loads(sys.stdin.buffer.read()); assert a == b and hash(a) == hash(b)"
     for make in (Point, Base, Derived):

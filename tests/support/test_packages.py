@@ -65,12 +65,14 @@ def outputs(code):
     return done.stdout.splitlines(), done.stderr
 
 
+@pytest.mark.slow
 @needs_fork
 def test_each_use_may_be_the_first():
     lines, errors = outputs("print(*[name for name, use in USES.items() if not in_child(use)], sep='\\n')")
     assert lines == [""], errors
 
 
+@pytest.mark.slow
 @needs_fork
 def test_a_first_use_within_strict_settings():
     """Modules are loaded where the user has made errors of all warnings."""
@@ -86,6 +88,7 @@ print(*[name for name, use in USES.items() if not in_child(lambda: strictly(use)
     assert lines == [""], errors
 
 
+@pytest.mark.slow
 @needs_fork
 def test_an_interrupted_first_use_may_be_repeated():
     """Ctrl-C within the modules that it loads, at lines spread over all of them."""
@@ -133,6 +136,7 @@ print(*[last for last in range(1, number, number // 20) if not in_child(lambda: 
     assert lines[1:] == [""], errors
 
 
+@pytest.mark.slow
 @needs_fork
 def test_threads_may_share_a_first_use():
     code = """

@@ -112,6 +112,7 @@ TREES = _dicts(NESTED)
 few = settings(max_examples=8, deadline=None)
 
 
+@pytest.mark.slow
 @few
 @given(st.data())
 def test_a_jitted_function_sees_the_order_of_the_caller(data):
@@ -123,6 +124,7 @@ def test_a_jitted_function_sees_the_order_of_the_caller(data):
         same(g(t), numbered(lambda i, x: 3 * (i + 1) * x**2, t))
 
 
+@pytest.mark.slow
 @few
 @given(st.data())
 def test_tangents_and_cotangents_are_matched_by_key(data):

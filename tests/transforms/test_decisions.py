@@ -531,6 +531,7 @@ def test_a_method_decides_by_attributes_and_values():
     np.testing.assert_array_equal(low(np.ones(3)), -np.ones(3))
 
 
+@pytest.mark.slow
 def test_the_arguments_of_a_call_are_not_kept_alive():
     import gc
     import weakref

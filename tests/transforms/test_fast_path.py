@@ -565,6 +565,7 @@ def test_random_trees_in_any_order(given_trees, random):
     assert f.cache_info().entries >= min(len(keys), 1)
 
 
+@pytest.mark.slow
 def test_threads_that_call_and_trace_at_once():
     f = jit(lambda p, y: (p["w"] * int(p["w"].ndim) + y, {"n": y}) if y.shape[0] != 3 else (y, {"n": p["w"]}))
     f._cache = cache.Cache(limit=6)  # programs are dropped while others call

@@ -188,6 +188,7 @@ def test_no_program_serves_after_a_change(row, monkeypatch):
     steps.close()
 
 
+@pytest.mark.slow
 def test_most_rows_of_the_table_are_served_where_nothing_changed(monkeypatch):
     monkeypatch.setattr(threading, "active_count", lambda: 1)
     served = []

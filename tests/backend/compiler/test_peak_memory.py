@@ -264,6 +264,7 @@ def test_a_limit_must_be_a_number_of_bytes(limit):
         jit(lambda x: x, max_bytes=limit)
 
 
+@pytest.mark.slow
 def test_a_loop_of_any_number_of_trips_has_a_bound():
     def last(w, h, n):
         return anyshape.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, np.tanh(w * c[1])), (0, h))[1]

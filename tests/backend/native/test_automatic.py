@@ -271,6 +271,7 @@ def process(seconds, then="", after="0.001"):
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
 
 
+@pytest.mark.slow
 def test_processes_that_want_one_kernel_build_it_once(tmp_path, monkeypatch):
     compiler(tmp_path, monkeypatch, 'sleep 0.5; exec cc "$@"')
     running = [process(60) for _ in range(2)]

@@ -217,6 +217,7 @@ def test_every_function_is_measured():
     assert set(FUNCTIONS) == set(OPERANDS)
 
 
+@pytest.mark.slow
 def test_errors_stay_within_the_bounds(loops):
     assert not list(errors_above_bounds(loops, 5_000))
 

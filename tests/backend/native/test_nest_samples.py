@@ -175,6 +175,7 @@ def chunks():
             yield pytest.param(select[first : first + CHUNK], marks=marks, id=label(select[first]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("select", [*chunks()])
 def test_samples_in_loops_give_what_numpy_gives(select, made):
     assert not list(compare(select, made))

@@ -626,6 +626,7 @@ def test_one_run_of_the_compiler_builds_a_program_for_all_sizes(way, started):
     assert {*states(mine)} == {"compiled"} and started[0].count("int64_t nest_") == len(states(mine))
 
 
+@pytest.mark.slow
 def test_a_nest_that_the_compiler_refuses_leaves_the_others_compiled(started, monkeypatch):
     written = nests.Nest.write
 

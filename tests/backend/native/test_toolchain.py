@@ -173,6 +173,7 @@ def test_threads_and_processes_that_race_build_whole_objects(tmp_path):
     assert [path.suffix for path in sorted((tmp_path / "cache").iterdir())] == [".so", ".json"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_fork_builds_and_runs_kernels_of_its_own():
     ours = anyshape.jit(function, optimize="now", compile="background")

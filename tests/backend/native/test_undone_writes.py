@@ -221,6 +221,7 @@ def test_what_is_saved_grows_as_the_writes(name, monkeypatch):
     assert len(saved) >= 4 and second < (5 if name in ("rows", "columns") else 2.5) * first
 
 
+@pytest.mark.slow
 def test_much_that_is_made_again_is_what_numpy_makes():
     """Rows that C makes from the last iteration on need more memory than they begin with."""
     product = lambda x: jvp(grad(lambda u: total(recurrent, u)), (x,), (np.cos(x),))[1]
@@ -272,6 +273,7 @@ def test_planted_bugs_are_found(bug, monkeypatch):
     assert failures
 
 
+@pytest.mark.slow
 def test_merged_loops_give_what_both_give(monkeypatch):
     """Without the pass, what is made again is stacked."""
     monkeypatch.setattr(pipeline, "merge_loops", lambda graph: graph)

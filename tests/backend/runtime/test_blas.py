@@ -117,6 +117,7 @@ def test_inverses_and_slopes_of_determinants_are_as_exact_as_those_of_numpy(kind
             assert np.abs(slope - expected).max() <= np.finfo(kind).eps * np.linalg.cond(a) * np.abs(expected).max()
 
 
+@pytest.mark.slow
 @needs_routines
 def test_the_library_of_scipy_is_found_where_assertions_are_left_out():
     code = "from anyshape.backend.runtime import blas; print(len(blas._libraries_of_scipy()))"

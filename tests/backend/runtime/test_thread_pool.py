@@ -408,6 +408,7 @@ def stress(step, derivative, sizes, seconds):
     assert not wrong and len(calls) > 8
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_fork_after_use_of_the_pool_and_while_tiles_run():

@@ -106,6 +106,7 @@ def test_the_bounds_of_a_product_or_quotient(text, constraints, low, high):
 # -- forms -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @cases(120)
 def test_a_form_has_the_value_of_its_text(numbers):
     for number in numbers:

@@ -415,6 +415,7 @@ def check_wide(number):
 SLOW = [pytest.param(range(n, n + 50), marks=pytest.mark.slow) for n in range(50, 500, 50)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbers", [range(12), *SLOW], ids=str)
 def test_claims_of_many_sizes_and_large_numbers_get_sound_answers(numbers):
     for number in numbers:
@@ -540,6 +541,7 @@ def test_a_trace_with_60_hard_decisions_ends():
         np.testing.assert_array_equal(anyshape.jit(f)(*arrays), expected)
 
 
+@pytest.mark.slow
 def test_a_file_of_many_hard_conditions_is_loaded_or_refused_soon():
     base = damaged_files.saved(anyshape.export(lambda x: x * 2)(anyshape.ShapeDtypeStruct("n")))
 

@@ -111,6 +111,7 @@ def test_what_is_no_long_loop_is_not_named(function):
     assert not warnings_of(function, X)
 
 
+@pytest.mark.slow
 def test_counting_holds_no_array_of_the_user():
     class Held:
         pass

@@ -319,6 +319,7 @@ def check_single_elements(view, expected):
         assert expected[index] == (BUFFER[view.linear_index(index)] if valid is Verdict.YES else PADDING)
 
 
+@pytest.mark.slow
 def test_random_movements():
     counts = [check_movements(seed) for seed in range(300)]
     assert sum(counts) >= 9 * len(counts)

@@ -126,6 +126,7 @@ def check_input_sizes(solver, system, actual):
         assert solver(*shapes) == solution
 
 
+@pytest.mark.slow
 def test_linear_systems_against_rational_elimination():
     rng = random.Random(1)
     outcomes = [check_linear_system(rng) for _ in range(400)]
@@ -215,6 +216,7 @@ def check_any_sizes(solver, actual, variables, sizes):
         assert tuple(input_sizes(sizes, solution)) == actual and min(solution.values()) >= 0
 
 
+@pytest.mark.slow
 def test_random_triangular_systems():
     """Equation i is strictly increasing in unknown i plus terms in earlier unknowns; then rows are mixed."""
     rng = random.Random(6)

@@ -276,6 +276,7 @@ def _calls_of_dropping(count):
     return calls
 
 
+@pytest.mark.slow
 def test_looking_for_implied_conditions_costs_the_same_in_long_programs():
     few, many = _calls_of_dropping(400), _calls_of_dropping(1200)
     assert many - few < 40 * 800  # the strongest bounds are found in one pass; no condition is asked about

@@ -42,6 +42,7 @@ def test_rows_combine_equations_and_isolate_the_last_unknowns(seed):
     assert len(isolated) == len(reduced.rows) - rank_of(others)
 
 
+@pytest.mark.slow
 def test_too_much_work_raises():
     rng = random.Random(7)
     rows = [Row({j: rng.randint(1, 9) for j in range(200)}, {i: 1}) for i in range(200)]

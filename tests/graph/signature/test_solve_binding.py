@@ -111,6 +111,7 @@ def check_random_curve(rng):
     return True
 
 
+@pytest.mark.slow
 def test_random_curves_against_brute_force():
     rng = random.Random(4)
     assert sum(check_random_curve(rng) for _ in range(400)) > 150

@@ -196,6 +196,7 @@ def check_seeds(seeds):
     return outcomes
 
 
+@pytest.mark.slow
 def test_programs_accept_the_calls_that_brute_force_finds():
     assert check_seeds(range(80)).count("solved") > 25
 

@@ -147,6 +147,7 @@ def test_broadcasting_many_sizes_takes_at_most_quadratic_work(transform):
     assert many < 1_000_000
 
 
+@pytest.mark.slow
 def test_more_than_a_hundred_sizes_broadcast():
     run = jit(summed)
     np.testing.assert_array_equal(run(*[np.arange(4.0)] * 102), 102 * np.arange(4.0))

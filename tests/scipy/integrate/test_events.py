@@ -63,6 +63,7 @@ def landing(module, g, **more):
     return module.solve_ivp(fall, (0, 10), START, args=(g,), **options)
 
 
+@pytest.mark.slow
 def test_times_of_events_have_derivatives():
     time, state = (lambda g, k=k: getattr(landing(integrate, g), k)[0][0] for k in ("t_events", "y_events"))
     ahead, behind = (landing(scipy.integrate, g) for g in (9.811, 9.809))
@@ -91,6 +92,7 @@ def test_events_that_are_refused():
         solve(ground, t_eval=TIMES[:2], adjoint="continuous")
 
 
+@pytest.mark.slow
 def test_bdf_takes_the_steps_of_scipy_and_has_derivatives():
     stiff = lambda t, y, mu: [y[1], mu * (1 - y[0] ** 2) * y[1] - y[0]]
     jacobian = lambda t, y, mu: np.array([[0, 1], [-2 * mu * y[0] * y[1] - 1, mu * (1 - y[0] ** 2)]])
@@ -102,6 +104,7 @@ def test_bdf_takes_the_steps_of_scipy_and_has_derivatives():
     assert (ours.nfev, ours.njev, ours.nlu) == (theirs.nfev, theirs.njev, theirs.nlu)
 
 
+@pytest.mark.slow
 def test_integrals_of_arrays():
     function = lambda x, s: np.stack([np.exp(-s * x), np.sin(s * x) * np.exp(-x), x * np.exp(-x)])
     for a, b in ((0.0, 2.0), (0.0, np.inf), (-np.inf, np.inf), (1.0, 1.0)):

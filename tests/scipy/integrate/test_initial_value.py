@@ -129,6 +129,7 @@ def test_continuous_adjoint_of_a_network_in_a_batch():
         np.testing.assert_allclose(a[1], b, 1e-6)
 
 
+@pytest.mark.slow
 def test_rejected_steps_that_leave_the_domain_add_nothing_to_the_gradient():
     field = lambda t, y: -50 * np.sqrt(y) + np.exp(-1e3 * y)  # infinite slopes below 0
     options = {"t_eval": np.array([0.02]), "first_step": 0.02}
@@ -140,6 +141,7 @@ def test_rejected_steps_that_leave_the_domain_add_nothing_to_the_gradient():
     np.testing.assert_allclose(gradient, (exact[0] - exact[1]) / 2e-4, 1e-2)
 
 
+@pytest.mark.slow
 def test_a_batch_of_solutions():
     starts, ends = np.stack([START, 2 * START]), np.array([0.7, 1.9])
     end = lambda y, end: integrate.solve_ivp(oscillator, (0, end), y, "RK23", end[None], args=(2.0,)).y[:, 0]
@@ -159,6 +161,7 @@ def test_odeint():
     assert traced.cache_info().traces == 1
 
 
+@pytest.mark.slow
 def test_sizes_and_dtypes_of_states():
     decay = jit(lambda y: integrate.solve_ivp(lambda t, y: -y, (0, 1), y, t_eval=TIMES / 2).y)
     for n in (0, 1, 3):
@@ -169,6 +172,7 @@ def test_sizes_and_dtypes_of_states():
     np.testing.assert_allclose(turn(np.ones(1) + 0j), [np.exp(1j)], 1e-6)
 
 
+@pytest.mark.slow
 def test_complex_states_of_a_stiff_equation():
     rates, times = np.array([-1 + 5j, -30]), np.array([0.0, 0.5, 1.0])
     options = {"method": "BDF", "t_eval": times, "rtol": 1e-6, "atol": 1e-8}

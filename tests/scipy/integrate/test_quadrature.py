@@ -36,6 +36,7 @@ def test_quad_and_its_derivative_by_a_parameter(name):
     np.testing.assert_allclose(grad(lambda p: traced(p)[0])(1.0), difference, 1e-5, 1e-8)
 
 
+@pytest.mark.slow
 def test_derivatives_by_limits_and_parameters_of_any_order():
     area = lambda a, b, p: integrate.quad(lambda x: np.exp(-p * x * x), -a, 2 * b)[0]
     check_grads(area, (0.5, 0.7, 1.2), order=2)
@@ -54,6 +55,7 @@ def test_the_slope_at_a_limit_is_the_value_there():
         assert grad(root)(0.0) == -np.inf
 
 
+@pytest.mark.slow
 def test_vmap_of_quad_halves_intervals_of_each_example():
     area = lambda p, b: integrate.quad(lambda x: 1 / (p + x * x), 0, b)[0]
     p, b = np.array([1.0, 1e-4, 0.0625]), np.array([1.0, 3.0, 0.0])

@@ -126,6 +126,7 @@ def test_scattered_points(rescale):
     np.testing.assert_allclose(vmap(lambda v: interpolate.NearestNDInterpolator(points, v)(inside))(batch), expected)
 
 
+@pytest.mark.slow
 def test_derivatives():
     x, y = table(6)
     inner = np.array([0.15, 0.4, 0.83])

@@ -51,6 +51,7 @@ def validated_penalty(y):
     return lam
 
 
+@pytest.mark.slow
 def test_cross_validation_chooses_the_penalty():
     noisy = np.sin(X) + 0.2 * np.cos(7 * X)
     value = lambda m, x, y, w: m.make_smoothing_spline(x, y, w)(POINTS)

@@ -56,6 +56,7 @@ def raised(function, *args):
     return False
 
 
+@pytest.mark.slow
 def test_infinite_arguments_are_refused_where_scipy_refuses_them():
     """An argument of each call is traced; the others are constants, which are checked at once."""
     wrong = []

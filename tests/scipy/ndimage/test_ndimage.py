@@ -127,6 +127,7 @@ def test_transforms_of_images_are_scipys(mode, order):
     agree(lambda nd, x: nd.rotate(x, 20.0, (0, 2), reshape=False, **options), [(numbers(6, 3, 5),)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "times"),
     [

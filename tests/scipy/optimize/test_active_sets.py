@@ -28,6 +28,7 @@ def test_least_squares_without_negative_elements():
         solve(a, b[:3])
 
 
+@pytest.mark.slow
 def test_least_squares_between_bounds():
     a, b = RNG.normal(size=(7, 4)), 2 * RNG.normal(size=7)
     low, high = np.array([-0.2, -0.1, -9.0, -0.3]), np.array([0.2, 0.1, 9.0, 0.4])

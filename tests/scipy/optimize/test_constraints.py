@@ -58,6 +58,7 @@ def test_a_ball(make):
         np.testing.assert_allclose(by_r, p / size if held else np.zeros(3), 1e-5, 1e-6)
 
 
+@pytest.mark.slow
 def test_second_derivatives_and_batches():
     project = lambda p: in_ball(p, 0.5, BALLS["dict"])
     check_grads(project, (POINT,), order=2, rtol=1e-4)

@@ -104,6 +104,7 @@ def loss_of(function, arguments):
     return sum(np.sum(np.abs(part) ** 2) for part in flat(function(scipy.signal, *arguments)))
 
 
+@pytest.mark.slow
 def test_roots_of_filters():
     for ours, theirs in (
         (jit(signal.tf2zpk)(B, A), scipy.signal.tf2zpk(B, A)),

@@ -96,6 +96,7 @@ def test_bad_arguments():
         jit(lambda x: distance.directed_hausdorff(x, x))(x)
 
 
+@pytest.mark.slow
 def test_small_integers_wrap_where_those_of_scipy_do():
     wrong = []
     for dtype in (np.uint8, np.int8, np.uint16, np.bool_):

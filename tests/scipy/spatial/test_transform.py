@@ -74,6 +74,7 @@ def test_arrays_of_rotations_are_scipys(name):
     check_grads(lambda q, v: np.sin(MANY[name](own, q, v)).sum(), (Q, V), order=1, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_derivatives_at_no_rotation_are_smooth():
     zero = np.zeros(3)
     for function in (

@@ -232,6 +232,7 @@ def test_compositions_at_edges_and_in_single_precision():
         assert jit(lambda x, f=function: f(special, x))(SINGLE).dtype == function(sc, SINGLE).dtype
 
 
+@pytest.mark.slow
 def test_gamma_functions_of_complex_numbers_have_derivatives_of_any_order():
     z = np.array([1.5 + 0.5j, -2.3 + 1j, -0.4 - 3j, 12.0 - 0.1j, -30.2 + 0.3j, 0.5 + 200j, -7.5 - 40j])
     for function in (sc.psi, sc.loggamma, lambda z: sc.rgamma(z / 9), lambda z: sc.gamma(z / 9)):

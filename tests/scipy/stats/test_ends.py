@@ -48,6 +48,7 @@ SLOPES = (
 )
 
 
+@pytest.mark.slow
 def test_densities_have_slopes_at_ends():
     """The slope by the location is the opposite one, and slopes by the shape parameters and the scale are numbers."""
     wrong = []

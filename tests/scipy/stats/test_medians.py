@@ -46,6 +46,7 @@ def test_derivatives_are_continuous_at_the_median(name):
         np.testing.assert_allclose(actual, (left + right) / 2, 1e-3, 1e-5)
 
 
+@pytest.mark.slow
 def test_gennorm_has_two_derivatives_at_the_median_for_every_exponent():
     first = jit(lambda q, beta: jvp(lambda q: stats.gennorm.ppf(q, beta), (q,), (1.0,))[1])
     mixed = jit(lambda q, beta: jvp(lambda b: first(q, b), (beta,), (1.0,))[1])

@@ -584,6 +584,7 @@ def whole(file):
     return {(n.lineno, n.col_offset): n for n in nodes if isinstance(n, (ast.FunctionDef, ast.Lambda))}
 
 
+@pytest.mark.slow
 def test_functions_that_others_wrote():
     assert len(corpus()) > 400
     wrong = []

@@ -233,6 +233,7 @@ def test_jitted_programs_do_what_python_does(part, tmp_path):
     assert not failures(tmp_path, seeds_of(part, 15), jitted_differs_at_four_sizes)
 
 
+@pytest.mark.slow
 def test_slopes_of_programs_are_those_of_differences(tmp_path):
     assert not failures(tmp_path, range(10), wrong_slopes)
 

@@ -211,6 +211,7 @@ def test_a_gradient_is_traced_once(reverse):
     assert derivative.cache_info().traces == 1
 
 
+@pytest.mark.slow
 def test_orders_and_mixtures_of_derivatives():
     weighted, x = total("hypot"), np.random.default_rng(1).uniform(0.5, 1.5, (5, 2))
     full = jacfwd(jacrev(weighted))(x)
@@ -246,6 +247,7 @@ def test_gradients_of_batches_with_shared_captures():
     check_grads(loss, (w, np.random.default_rng(1).random((5, 3, 2, 2))), order=1)
 
 
+@pytest.mark.slow
 def test_lengths_that_depend_on_data():
     @jit
     def last(x):
@@ -283,6 +285,7 @@ def test_functions_in_plain_python_run_outside_of_a_trace():
     np.testing.assert_array_equal(associative_scan(larger, np.array([1.0, 3.0, 2.0]), reverse=True), [3.0, 3.0, 2.0])
 
 
+@pytest.mark.slow
 def test_third_derivatives_of_loops_whose_carry_changes_size():
     def grown(x):
         start = associative_scan(np.hypot, x)

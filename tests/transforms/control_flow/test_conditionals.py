@@ -632,6 +632,7 @@ def test_generated_code_has_the_branches_inline():
     assert "sin" in source
 
 
+@pytest.mark.slow
 def test_programs_travel(tmp_path):
     specs = anyshape.ShapeDtypeStruct("", bool), anyshape.ShapeDtypeStruct("n"), anyshape.ShapeDtypeStruct("n, k")
     for function in PROGRAMS:

@@ -302,6 +302,7 @@ def test_a_batch_of_loops_with_their_own_trips_inside_of_a_loop(outer):
     np.testing.assert_allclose(jit(two_trips)(1.0), expected)
 
 
+@pytest.mark.slow
 def test_gradient_of_a_gradient_of_nested_loops_that_write_at_the_trip():
     def halved(function):
         def trip(state):

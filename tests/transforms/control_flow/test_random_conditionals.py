@@ -84,6 +84,7 @@ def _is_smooth(f, x, y, v, step=1e-6):
     return abs(right - left) < 1e-3 * (1 + abs(right))
 
 
+@pytest.mark.slow
 @given(body=bodies, seed=st.integers(0, 2**16), rows=st.sampled_from([0, 1, 2, 5]))
 @common
 def test_batches_and_their_derivatives(body, seed, rows):

@@ -263,6 +263,7 @@ def check_random_moves(steps, trips, old, policy):
     np.testing.assert_allclose(*slopes, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @given(steps=moves, trips=st.integers(0, 3), old=st.booleans(), policy=st.sampled_from([None, "carry", 2]))
 @settings(max_examples=4, **quiet)
 def test_random_moves_of_carries(steps, trips, old, policy):

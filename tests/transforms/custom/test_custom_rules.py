@@ -480,6 +480,7 @@ def test_a_changed_rule_or_global_of_it_is_traced_again():
     assert derivative(1.0) == 5.0
 
 
+@pytest.mark.slow
 def test_rules_that_call_each_other():
     sine, cosine = custom_jvp(np.sin), custom_jvp(np.cos)
     sine.defjvps(lambda t, out, x: t * cosine(x))
@@ -548,6 +549,7 @@ def test_log1pexp_is_finite_in_every_mode():
         np.testing.assert_array_equal(vmap(grad(log1pexp))(np.array([0.0, 100.0])), [0.5, 1.0])
 
 
+@pytest.mark.slow
 def test_pure_callback_with_a_rule():
     @custom_jvp
     def tan(x):

@@ -50,6 +50,7 @@ def test_the_derivative_of_a_root_is_that_of_its_equation(n):
     check_grads(root, (a,), order=2)
 
 
+@pytest.mark.slow
 def test_roots_of_a_batch():
     a = np.linspace(1, 5, 3)
     check_grads(vmap(root), (a,), order=2)
@@ -260,6 +261,7 @@ def test_non_functions_and_non_arrays_are_refused():
             wrong()
 
 
+@pytest.mark.slow
 def test_programs_print_save_and_load(tmp_path):
     anyshape.export(grad(lambda a, b: np.sum(dense(a, b))))(np.eye(3), np.ones(3)).save(tmp_path / "g.zip")
     a, b = matrix(4), np.ones(4)

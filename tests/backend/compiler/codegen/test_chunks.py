@@ -80,6 +80,7 @@ def test_a_gradient_in_chunks_has_the_bits_of_one_function(in_tiles, monkeypatch
     assert cut == whole and "def run_0(" in source and re.search(r"tiled\d+_0\(_values", source)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_written")
 def test_functions_have_a_bounded_length():
     def chain(x):

@@ -341,6 +341,7 @@ def check_graphs(seed):
     return len(lower(graph).steps), len(graph.nodes)
 
 
+@pytest.mark.slow
 def test_random_chains_give_what_the_reference_gives():
     counts = [check_graphs(seed) for seed in range(60)]
     steps, nodes = (sum(column) for column in zip(*counts, strict=True))

@@ -252,6 +252,7 @@ def queried():
     return pairs
 
 
+@pytest.mark.slow
 def test_passes_query_what_the_table_declares():
     declared, asked = {pair for need in CONTRACT for pair in need.queries}, queried()
     assert asked <= declared, f"in no row of metadata_contract.py: {sorted(asked - declared)}"

@@ -85,6 +85,7 @@ def test_one_plan_serves_every_size_and_small_calls_keep_everything():
     assert less.cache_info().traces == 1
 
 
+@pytest.mark.slow
 def test_an_error_names_the_bytes_with_and_without_rematerialisation():
     x, ws = arguments(N)
     with pytest.raises(MemoryLimitError, match="where values are computed again, and max_bytes is 1000000") as caught:
@@ -140,6 +141,7 @@ def chain(x):
     return np.sum(y)
 
 
+@pytest.mark.slow
 def test_a_call_takes_as_many_segments_as_its_limit_needs():
     x = np.linspace(0, 1, 20_000)
     (value, derivative), used = anyshape.value_and_grad(chain)(x), []
@@ -177,6 +179,7 @@ def test_callbacks_sorts_and_gathers_are_not_recomputed():
     np.testing.assert_array_equal(evaluate(after, arrays)[0], evaluate(before, arrays)[0])
 
 
+@pytest.mark.slow
 def test_a_profile_shows_the_plan_that_runs():
     plain = derivative(WHOLE)
     x, ws = arguments(N)
@@ -189,6 +192,7 @@ def test_a_profile_shows_the_plan_that_runs():
     assert tanh == [5, 10]
 
 
+@pytest.mark.slow
 def test_threads_share_one_plan():
     x, ws = arguments(N)
     plain = derivative(WHOLE)
