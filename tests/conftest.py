@@ -32,8 +32,8 @@ def _settings():
     return {name: getattr(config, name) for name in SETTINGS}
 
 
-# Functions of NumPy and SciPy have many alike programs: one test in three verifies metadata, an eighth of the time.
-_OF_MANY = ("tests/numpy/", "tests/scipy/", "tests/autodiff/", "tests/laws/")
+# Functions of NumPy and SciPy, and examples, have many alike programs: one test in three verifies metadata, an eighth of the time.
+_OF_MANY = ("anyshape/", "tests/numpy/", "tests/scipy/", "tests/autodiff/", "tests/laws/")
 
 
 def _verifies(name):

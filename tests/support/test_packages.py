@@ -243,6 +243,10 @@ LOADED = {
         OPTREE,
         f"{TRACES} cmath",
     ),
+    "from anyshape import grad; from anyshape.scipy.integrate import quad; grad(lambda a: quad(lambda x: a * x, 0, 1)[0])(2.)": (
+        f"{OPTREE} numpy.polynomial",
+        f"{TRACES} cmath",
+    ),
 }
 
 

@@ -15,8 +15,6 @@ from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import choice_of, is_traced
 from anyshape.numpy.serve import refuse
 from anyshape.scipy.operands.conversion import real_floats
-from anyshape.scipy.operands.served import signed_as_in
-from anyshape.support.packages import scipy_integrate
 from anyshape.tracing.pytrees import check_callable
 from anyshape.transforms.control import check, stop_gradient
 from anyshape.transforms.control_flow.loops import while_loop
@@ -127,9 +125,10 @@ _NORMS: dict[str, Function] = {
 }
 
 
-@signed_as_in(scipy_integrate)
 def quad_vec(
-    f, a, b, epsabs, epsrel, norm, cache_size, limit, workers, points, quadrature, full_output, args
+    f: Function, a: Any, b: Any, epsabs: Any = 1e-200, epsrel: Any = 1e-8, norm: str = "2", cache_size: Any = 100e6,
+    limit: int = _ALL, workers: Any = 1, points: Any = None, quadrature: Any = None, full_output: bool = False,
+    *, args: Any = (),
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return the integral from a to b of a function of a number that gives an array, and an estimate of the error.
 
@@ -248,8 +247,10 @@ def dblquad(func: Function, a, b, gfun, hfun, args=(), epsabs=1.49e-8, epsrel=1.
     return _nested(func, ranges, {"epsabs": epsabs, "epsrel": epsrel}, tuple(args))
 
 
-@signed_as_in(scipy_integrate)
-def tplquad(func, a, b, gfun, hfun, qfun, rfun, args, epsabs, epsrel) -> tuple[Any, Any]:
+def tplquad(
+    func: Function, a: Any, b: Any, gfun: Any, hfun: Any, qfun: Any, rfun: Any, args: Any = (),
+    epsabs: Any = 1.49e-8, epsrel: Any = 1.49e-8,
+) -> tuple[Any, Any]:  # fmt: skip
     """Return the integral of func(z, y, x) over z from qfun(x, y) to rfun(x, y) and the ranges of `dblquad`."""
     ranges = [
         lambda y, x, *rest: (_limit(qfun, x, y), _limit(rfun, x, y)),

@@ -41,12 +41,12 @@ def signed_as_in(package: Any) -> Callable[[Function], Function]:
     return decorate
 
 
-def _in_traces(function: Function, external: Function) -> Function:
-    """Return a function whose calls outside of traces go to another one."""
+def _in_traces(function: Function, package: Any) -> Function:
+    """Return a function whose calls outside of traces go to that of its name in a package, which loads then."""
 
     @functools.wraps(function)
     def served(*args, **kwargs):
-        return (external if active() is None else function)(*args, **kwargs)
+        return (getattr(package, function.__name__) if active() is None else function)(*args, **kwargs)
 
     return served
 
@@ -98,7 +98,7 @@ class Module(Fallback):
         if name in self._through:
             function = falls_through(self.package)(function)
         if name in self._outside:
-            function = _in_traces(function, getattr(self.package, name))
+            function = _in_traces(function, self.package)
         if hasattr(function, "__wrapped__"):  # a pickle finds it here, and in its home the function that it calls
             function.__module__, function.__qualname__ = f"anyshape.{self.name}", name
         return function
