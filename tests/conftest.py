@@ -32,7 +32,7 @@ def _settings():
     return {name: getattr(config, name) for name in SETTINGS}
 
 
-# Functions of NumPy and SciPy, and examples, have many alike programs: one test in three verifies metadata, an eighth of the time.
+# Functions of NumPy and SciPy, and examples, have many alike programs: one test in three verifies metadata.
 _OF_MANY = ("anyshape/", "tests/numpy/", "tests/scipy/", "tests/autodiff/", "tests/laws/")
 
 

@@ -72,6 +72,7 @@ def test_an_example_is_short(path):
     assert len(path.read_text().splitlines()) < 60
 
 
+@pytest.mark.slow
 def test_what_the_fits_find():
     lines = lines_of("decay_fit")
     for line in lines[:3]:

@@ -243,7 +243,7 @@ LOADED = {
         OPTREE,
         f"{TRACES} cmath",
     ),
-    "from anyshape import grad; from anyshape.scipy.integrate import quad; grad(lambda a: quad(lambda x: a * x, 0, 1)[0])(2.)": (
+    "import anyshape.scipy.integrate as i; anyshape.grad(lambda a: i.quad(lambda x: a * x, 0, 1)[0])(2.0)": (
         f"{OPTREE} numpy.polynomial",
         f"{TRACES} cmath",
     ),
