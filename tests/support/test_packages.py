@@ -243,7 +243,7 @@ LOADED = {
         OPTREE,
         f"{TRACES} cmath",
     ),
-    "import anyshape.scipy.integrate as i; anyshape.grad(lambda a: i.quad(lambda x: a * x, 0, 1)[0])(2.0)": (
+    "import anyshape, anyshape.scipy.integrate as i; anyshape.grad(lambda a: i.quad(lambda x: a * x, 0, 1)[0])(2.0)": (
         f"{OPTREE} numpy.polynomial",
         f"{TRACES} cmath",
     ),
