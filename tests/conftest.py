@@ -32,8 +32,11 @@ def _settings():
     return {name: getattr(config, name) for name in SETTINGS}
 
 
-# Functions of NumPy and SciPy, and examples, have many alike programs: one test in three verifies metadata.
-_OF_MANY = ("anyshape/", "tests/numpy/", "tests/scipy/", "tests/autodiff/", "tests/laws/")
+# Functions of NumPy and SciPy, loops and examples have many alike programs: one test in three verifies metadata.
+_OF_MANY = (
+    "anyshape/", "tests/numpy/", "tests/scipy/", "tests/autodiff/", "tests/laws/", "tests/backend/native/",
+    "tests/transforms/control_flow/", "tests/tracing/source/",
+)  # fmt: skip
 
 
 def _verifies(name):

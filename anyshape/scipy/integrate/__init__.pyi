@@ -3,8 +3,6 @@
 Written by tools/make_stubs.py for SciPy 1.17.
 """
 
-from typing import Any
-
 from scipy.integrate import BDF as BDF
 from scipy.integrate import DOP853 as DOP853
 from scipy.integrate import LSODA as LSODA
@@ -40,37 +38,7 @@ from anyshape.scipy.integrate.quadrature import dblquad as dblquad
 from anyshape.scipy.integrate.quadrature import fixed_quad as fixed_quad
 from anyshape.scipy.integrate.quadrature import nquad as nquad
 from anyshape.scipy.integrate.quadrature import quad as quad
+from anyshape.scipy.integrate.quadrature import quad_vec as quad_vec
+from anyshape.scipy.integrate.quadrature import tplquad as tplquad
 from anyshape.scipy.integrate.sampled import cumulative_simpson as cumulative_simpson
 from anyshape.scipy.integrate.sampled import simpson as simpson
-
-def quad_vec(
-    f: Any,
-    a: Any,
-    b: Any,
-    epsabs: Any = 1e-200,
-    epsrel: Any = 1e-08,
-    norm: Any = "2",
-    cache_size: Any = 100000000.0,
-    limit: Any = 10000,
-    workers: Any = 1,
-    points: Any = None,
-    quadrature: Any = None,
-    full_output: Any = False,
-    *,
-    args: Any = (),
-) -> Any:
-    """Return the integral from a to b of a function of a number that gives an array, and an estimate of the error."""
-
-def tplquad(
-    func: Any,
-    a: Any,
-    b: Any,
-    gfun: Any,
-    hfun: Any,
-    qfun: Any,
-    rfun: Any,
-    args: Any = (),
-    epsabs: Any = 1.49e-08,
-    epsrel: Any = 1.49e-08,
-) -> Any:
-    """Return the integral of func(z, y, x) over z from qfun(x, y) to rfun(x, y) and the ranges of `dblquad`."""

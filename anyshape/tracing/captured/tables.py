@@ -42,13 +42,15 @@ def _content(x: Any) -> _Content:
     if stands_in(x):
         content: _Content = object.__getattribute__(x, "_content")
         return content
-    manager = x._mgr
-    blocks = [a if type(a) is np.ndarray and a.dtype.kind in NUMERIC else None for a in manager.arrays]
-    if x.ndim == 1:
-        return _Content((x.name,), ((0, None),), blocks, [])
+    try:
+        blocks = [a if type(a) is np.ndarray and a.dtype.kind in NUMERIC else None for a in x._mgr.arrays]
+        if x.ndim == 1:
+            return _Content((x.name,), ((0, None),), blocks, [])
+        rows = zip(x._mgr.blknos.tolist(), x._mgr.blklocs.tolist(), strict=True)
+    except AttributeError as error:  # in a release of pandas that holds blocks otherwise
+        raise InseparableError from error
     if x.columns.nlevels > 1:
         raise InseparableError
-    rows = zip(manager.blknos.tolist(), manager.blklocs.tolist(), strict=True)
     return _Content(tuple(x.columns), tuple(rows), blocks, [])
 
 
