@@ -17,7 +17,7 @@ import numpy as np
 import optree
 
 from anyshape.numpy.operands.ufuncs import Ufunc
-from anyshape.tracing.captured import code_origin
+from anyshape.tracing.captured import code_origin, tables
 from anyshape.tracing.captured import containers as holders
 from anyshape.tracing.draws import is_stream
 from anyshape.tracing.pytrees import NAMESPACE
@@ -354,6 +354,8 @@ class Walk:
             self._open_transparent(label, value)
             return
         self.visit(kind.__name__, kind)
+        if tables.is_table_class(kind) and tables.is_watched(value) and holders.hold_content(self, label, value):
+            return  # its private parts are caches, and memory that is written in place
         slots = holders.slots_of(kind)
         entries = holders.dict_of(value)
         shows_nothing = entries is None and not slots

@@ -118,3 +118,35 @@ def test_frames_as_arguments():
     for seed in range(4):
         np.testing.assert_allclose(f(X, _frame(seed)), X * _frame(seed)["t"])
     assert f.cache_info().traces <= 2
+
+
+def written(frame):
+    frame.loc[0, "t"] = 9.0
+
+
+def replaced(frame):
+    frame["e"] = frame["e"] + 1
+
+
+def renamed(frame):
+    frame.rename(columns={"t": "e", "e": "t"}, inplace=True)
+
+
+def shortened(frame):
+    frame.drop(index=frame.index[-1], inplace=True)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 5000])
+@pytest.mark.parametrize("change", [written, replaced, renamed, shortened])
+@pytest.mark.parametrize("read", [lambda frame: frame[["t", "e"]].to_numpy(), lambda frame: frame["t"].mean()])
+def test_a_kept_function_sees_a_frame_that_changes_in_place(read, change, rows):
+    frame = pd.DataFrame({"t": np.arange(1.0, rows + 1), "e": np.arange(rows), "name": ["x"] * rows})
+    function = lambda w: w * np.sum(read(frame))
+    gradient, jitted = grad(function), jit(function)
+    gradient(1.0), jitted(1.0)
+    change(frame)
+    expected = np.sum(read(frame))
+    np.testing.assert_allclose([gradient(1.0), jitted(1.0), grad(function)(1.0)], expected)
+    traces = gradient.cache_info().traces
+    frame.describe(), gradient(2.0)
+    assert gradient.cache_info().traces == traces

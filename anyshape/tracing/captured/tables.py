@@ -18,6 +18,8 @@ from anyshape.numpy.serve import FUNCTIONS
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.tracing.captured.containers import InseparableError
 
+_MOST_BYTES = 1 << 22  # of a table that is compared at each call, at some 2 ms for a megabyte
+
 
 class _Content(NamedTuple):
     """Contents of a table: the arrays of its blocks, None for those without numbers, and where its columns stand."""
@@ -31,6 +33,11 @@ class _Content(NamedTuple):
 def is_table_class(kind: type) -> bool:
     """Return whether objects of a class are data frames or series of pandas."""
     return kind.__name__ in ("DataFrame", "Series") and kind.__module__.partition(".")[0] == "pandas"
+
+
+def is_watched(x: Any) -> bool:
+    """Return whether a table is small enough to be compared by content at each call."""
+    return sum([getattr(a, "nbytes", 0) for a in getattr(x._mgr, "arrays", ())]) <= _MOST_BYTES
 
 
 def stands_in(x: Any) -> bool:
