@@ -354,7 +354,7 @@ class Walk:
             self._open_transparent(label, value)
             return
         self.visit(kind.__name__, kind)
-        if tables.is_table_class(kind) and tables.is_watched(value) and holders.hold_content(self, label, value):
+        if tables.is_table_class(kind) and holders.hold_content(self, label, value, tables.content_of_table):
             return  # its private parts are caches, and memory that is written in place
         slots = holders.slots_of(kind)
         entries = holders.dict_of(value)

@@ -136,7 +136,7 @@ def shortened(frame):
     frame.drop(index=frame.index[-1], inplace=True)
 
 
-@pytest.mark.parametrize("rows", [1, 3, 5000])
+@pytest.mark.parametrize("rows", [1, 3, 5000, 400_000])
 @pytest.mark.parametrize("change", [written, replaced, renamed, shortened])
 @pytest.mark.parametrize("read", [lambda frame: frame[["t", "e"]].to_numpy(), lambda frame: frame["t"].mean()])
 def test_a_kept_function_sees_a_frame_that_changes_in_place(read, change, rows):

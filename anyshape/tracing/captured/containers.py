@@ -319,7 +319,22 @@ def content_of_array(value: np.ndarray) -> bytes:
 
 def content_of(value: Any) -> bytes:
     """Return a digest of what an object says that it holds."""
-    return hashlib.sha256(pickle.dumps(value, protocol=5)).digest()
+    return digest(*pickled(value))
+
+
+def pickled(value: Any) -> tuple[bytes, list[memoryview]]:
+    """Return the pickle of an object without the memory of its arrays, and that memory."""
+    buffers: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    return head, [b.raw() for b in buffers]
+
+
+def digest(head: bytes, buffers: list[memoryview]) -> bytes:
+    """Return a digest of a pickle and its buffers."""
+    result = hashlib.sha256(head)
+    for b in buffers:
+        result.update(b)
+    return result.digest()
 
 
 def hold_content(walk: Visitor, label: str, value: Any, read: Callable[[Any], bytes] = content_of) -> bool:
@@ -351,7 +366,7 @@ def content_beside_attributes(value: Any) -> bytes:
     return content_of({name: x for name, x in value.__getstate__().items() if name not in vars(value)})
 
 
-DIGESTS = (content_of_array, content_of, content_beside_attributes)
+BYTES = (np.ndarray.tobytes, np.void.tobytes, bytes)  # readers of the bytes themselves, without a digest
 
 
 def open_buffer(walk: Visitor, label: str, value: Any) -> None:

@@ -16,9 +16,9 @@ from anyshape.graph.ir.builder import Traced
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.numpy.serve import FUNCTIONS
 from anyshape.support.lazy_dataclass import NamedTuple
-from anyshape.tracing.captured.containers import InseparableError
+from anyshape.tracing.captured.containers import InseparableError, digest, pickled
 
-_MOST_BYTES = 1 << 22  # of a table that is compared at each call, at some 2 ms for a megabyte
+_MOST_COPIED = 1 << 26  # bytes of a table that are kept beside it: comparing takes a fifth of the time of a digest
 
 
 class _Content(NamedTuple):
@@ -35,9 +35,12 @@ def is_table_class(kind: type) -> bool:
     return kind.__name__ in ("DataFrame", "Series") and kind.__module__.partition(".")[0] == "pandas"
 
 
-def is_watched(x: Any) -> bool:
-    """Return whether a table is small enough to be compared by content at each call."""
-    return sum([getattr(a, "nbytes", 0) for a in getattr(x._mgr, "arrays", ())]) <= _MOST_BYTES
+def content_of_table(x: Any) -> bytes:
+    """Return all that a table holds, as a digest if that is large."""
+    head, buffers = pickled(x)
+    if sum([b.nbytes for b in buffers]) > _MOST_COPIED:
+        return digest(head, buffers)
+    return b"".join([head, *buffers])
 
 
 def stands_in(x: Any) -> bool:

@@ -33,7 +33,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import Line, changing_line, naming_line
 from anyshape.tracing.captured.containers import (
     BUFFERS,
-    DIGESTS,
+    BYTES,
     UNBOUND,
     Holder,
     Roots,
@@ -472,7 +472,7 @@ _BRACKETS = {tuple: ("(", ")"), set: ("{", "}"), frozenset: ("{", "}")}
 def _text_of_all(holder: Holder, members: Sequence[Any]) -> str:
     """Return what a holder held as it prints."""
     if holder.kind == "content":
-        return _text(holder.owner if holder.names[0] in DIGESTS else _array(holder.owner, members[0]))
+        return _text(_array(holder.owner, members[0]) if holder.names[0] in BYTES else holder.owner)
     if holder.kind == "shape":
         return _short(f"{members[1]}{list(members[0])}")
     if holder.kind not in ("items", "iterated"):
