@@ -45,7 +45,7 @@ from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.ops.core.definition import claims, problem
 from anyshape.ops.subgraph_call import of_branch
-from anyshape.program import saved_rules
+from anyshape.program import saved_rules, saved_trees
 from anyshape.support.fork_lock import collection_deferred
 from anyshape.support.lazy_dataclass import replace
 from anyshape.support.version import __version__
@@ -54,7 +54,8 @@ from anyshape.tracing.trace import Trace
 
 Tick: TypeAlias = Callable[[], None]
 
-FORMAT, VERSION = "anyshape program", 5
+FORMAT, VERSION = "anyshape program", 6
+_WITHOUT_RECORDS = 5  # the last version whose files hold no named tuples and dataclasses
 _WITHOUT_RULES = 4  # the last version whose files hold no derivative rules of the user
 _PURE = 3  # the last version whose programs write to no argument
 _SORTED = 2  # the last version whose leaves are in the order of sorted keys: older readers load these
@@ -116,8 +117,8 @@ def pack(trace: Trace, graph: Graph) -> bytes:
     constants = [_npy(a) for a in arrays]
     program = {
         "graph": body,
-        "arguments": saved_rules.encode_tree(trace.in_tree, graph.name, "an argument"),
-        "result": saved_rules.encode_tree(trace.out_tree, graph.name, "the result"),
+        "arguments": saved_trees.encode_tree(trace.in_tree, graph.name, "an argument"),
+        "result": saved_trees.encode_tree(trace.out_tree, graph.name, "the result"),
         "paths": [printable(p) for p in trace.paths],
         "labels": [printable(p) for p in trace.labels],
         "digests": [hashlib.sha256(c).hexdigest() for c in constants],
@@ -138,14 +139,16 @@ def pack(trace: Trace, graph: Graph) -> bytes:
 
 def _version(trace: Trace, graph: Graph) -> int:
     """Return the lowest version that can hold a program."""
-    if any(isinstance(dict(node.params).get("rule"), saved_rules.ProgramRule) for node in walk(graph)):
+    if any(map(saved_trees.has_records, (trace.in_tree, trace.out_tree))):
         return VERSION
+    if any(isinstance(dict(node.params).get("rule"), saved_rules.ProgramRule) for node in walk(graph)):
+        return _WITHOUT_RECORDS
     if trace.written:
         return _WITHOUT_RULES
     args, kwargs = trace.in_tree.children()
     parts = [args, kwargs] if trace.order is Order.ALL else [args, *kwargs.children()]
-    ordered = trace.order is not Order.NONE and any(map(saved_rules.has_order, parts))
-    if ordered or not saved_rules.has_sorted_keys(trace.out_tree):
+    ordered = trace.order is not Order.NONE and any(map(saved_trees.has_order, parts))
+    if ordered or not saved_trees.has_sorted_keys(trace.out_tree):
         return _PURE
     return _SORTED if graph.subgraphs else _WITHOUT_SUBGRAPHS
 
@@ -249,8 +252,8 @@ def _trace(
     sort = order == ""
     order = Order.NONE if sort else Order(choice(order, "the order of keys", [o.value for o in Order]))
     in_tree, out_tree = (
-        saved_rules.decode_tree(arguments, "the arguments", sort_keys=sort),
-        saved_rules.decode_tree(result, "the result"),
+        saved_trees.decode_tree(arguments, "the arguments", sort_keys=sort),
+        saved_trees.decode_tree(result, "the result"),
     )
     effects = _written(graph, in_tree.num_leaves, out_tree.num_leaves, [*written], [*same])
     _check_structures(graph, in_tree, out_tree, len(effects[0]))
@@ -259,7 +262,7 @@ def _trace(
     if len(paths) != count or len(labels) not in (0, count) or len(graph.input_names) not in (0, count):
         raise Malformed("its names do not fit its graph")
     if sort:
-        leaves = order_of_leaves(saved_rules.decode_tree(result, "the result", sort_keys=True), out_tree) or ()
+        leaves = order_of_leaves(saved_trees.decode_tree(result, "the result", sort_keys=True), out_tree) or ()
         graph = replace(graph, outputs=tuple([graph.outputs[i] for i in leaves]))
     return Trace(graph, in_tree, out_tree, paths, labels, order, *effects)
 

@@ -42,6 +42,7 @@ from anyshape.support.packages import (
     notebook,
     program_file,
     saved_rules,
+    saved_trees,
 )
 from anyshape.support.true_types import of_library
 from anyshape.tracing.named_dims import ShapeDtypeStruct, described
@@ -415,6 +416,8 @@ class Program:
         if leaves is None and kwargs:
             args, kwargs = self._by_position(args, kwargs)
             leaves = self._matched(args, kwargs)
+        if leaves is None:  # objects of other classes than the process had that saved it
+            leaves = self._matched(*saved_trees.conforming((args, kwargs), self.trace.in_tree))
         if leaves is None:
             raise self._structure_error(flatten((args, in_order(kwargs, self.trace.order)))[1])
         return leaves

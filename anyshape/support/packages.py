@@ -181,6 +181,7 @@ if TYPE_CHECKING:
     from anyshape.program import loop_slots as loop_slots
     from anyshape.program import program as traced_program
     from anyshape.program import saved_rules as saved_rules
+    from anyshape.program import saved_trees as saved_trees
     from anyshape.tracing import argument_containers as argument_containers
     from anyshape.tracing import decisions as value_decisions
     from anyshape.tracing import looks as looks
@@ -234,6 +235,7 @@ else:
     loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit
     program_file = Package("anyshape.program.file")
     saved_rules = Package("anyshape.program.saved_rules")  # pickles of programs
+    saved_trees = Package("anyshape.program.saved_trees")
     less_memory = Package("anyshape.transforms.less_memory")  # for calls that exceed max_bytes
     paths = Package("anyshape.transforms.caching.paths")  # of a function that decides on values
     rebound = Package("anyshape.tracing.captured.rebound")  # the first trace

@@ -106,14 +106,14 @@ def is_fields(kind: type) -> bool:
 
 def may_be_registered(kind: type) -> bool:
     """Return whether `register_pytree_node` takes the class as it is, and it is not a tree by itself."""
-    return _declared_fields(kind) is not None and not is_fields(kind)
+    return declared_fields(kind) is not None and not is_fields(kind)
 
 
 _STATIC = {"static": True, "pytree_node": False}  # metadata of fields that belong to the structure; flax's word too
 
 
 @functools.lru_cache(maxsize=4096)
-def _declared_fields(kind: Any) -> dict[str, bool] | None:
+def declared_fields(kind: Any) -> dict[str, bool] | None:
     """Return the names of the fields that a class declares, and whether each is static; None for other classes."""
     models: dict[str, Any] | None = getattr(kind, "__pydantic_fields__", None)
     if dataclasses.is_dataclass(kind):
@@ -213,7 +213,7 @@ def flatten_fields(x: Any) -> tuple[list[Any], Layout, tuple[str, ...]]:
     """Return the parts of an instance with declared fields, what is left without them, and their names."""
     names = _part_names(x)
     kind: Any = type(x)
-    static = _declared_fields(kind) or {}
+    static = declared_fields(kind) or {}
     parts = [Setting(getattr(x, n)) if static.get(n) else wrapped(getattr(x, n)) for n in names]
     return parts, Layout((type(x), names)), names
 
@@ -227,7 +227,7 @@ def _flatten_prefix(x) -> tuple[list[Any], Layout, tuple[str, ...]]:
 def _part_names(x) -> tuple[str, ...]:
     """Return the names of the fields that are set, and of further attributes, except values of cached properties."""
     kind: Any = type(x)
-    names = [name for name in _declared_fields(kind) or () if hasattr(x, name)]
+    names = [name for name in declared_fields(kind) or () if hasattr(x, name)]
     for name in getattr(x, "__dict__", ()):
         cached = isinstance(getattr(kind, name, None), functools.cached_property)
         if name not in names and name.isidentifier() and not cached:
@@ -319,7 +319,7 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
     """
     if not isinstance(cls, type):
         raise ArgumentError("register_pytree_node", "cls", f"is {cls!r:.50}", "give a class")
-    if (flatten is None) != (unflatten is None) or (flatten is None and _declared_fields(cls) is None):
+    if (flatten is None) != (unflatten is None) or (flatten is None and declared_fields(cls) is None):
         advice = "give flatten and unflatten, or make it a dataclass"
         raise ArgumentError(
             "register_pytree_node", cls.__name__, "is not a dataclass and has no flatten and unflatten", advice

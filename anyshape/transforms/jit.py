@@ -22,7 +22,7 @@ from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.inspect.explanation import Explanation
 from anyshape.support.lazy_dataclass import replace
-from anyshape.support.packages import profiler, profiles, program_file, saved_rules, sharing, size_paths, traced_program
+from anyshape.support.packages import profiler, profiles, program_file, saved_trees, sharing, size_paths, traced_program
 from anyshape.support.true_types import has_type
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.pytrees import check_callable, flatten, function_name, is_array, is_registered, unflatten
@@ -217,8 +217,8 @@ def export(function: Callable[..., Any]) -> Callable[..., traced_program.Program
     @short_traceback
     def exported(*args, **kwargs) -> traced_program.Program:
         traced = _trace(function, args, kwargs)
-        saved_rules.check_tree(traced.in_tree, traced.graph.name, "an argument")
-        saved_rules.check_tree(traced.out_tree, traced.graph.name, "the result")
+        saved_trees.encode_tree(traced.in_tree, traced.graph.name, "an argument")
+        saved_trees.encode_tree(traced.out_tree, traced.graph.name, "the result")
         return traced_program.Program(replace(traced, graph=_copy_constants(traced.graph)))
 
     return exported

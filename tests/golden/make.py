@@ -4,7 +4,9 @@
 """
 
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from anyshape import ShapeDtypeStruct as Spec
 
 HERE = Path(__file__).parent
 # the lowest versions of the format that hold programs, where it is not 1; one file of `keyed` is of version 1
-VERSIONS = {"keyed": 3, "branching": 2, "looped": 2, "writing": 4, "ruled": 5}
+VERSIONS = {"keyed": 3, "branching": 2, "looped": 2, "writing": 4, "ruled": 5, "recorded": 6}
 SIZES = (1, 2, 3, 5, 8)
 TABLE = np.arange(12, dtype=np.float32).reshape(4, 3) / 8
 
@@ -144,6 +146,38 @@ def ruled_by_hand(x):
     return x**3 / 2
 
 
+class Affine(NamedTuple):
+    """Named tuple that files know by this name."""
+
+    __module__ = "tests.golden.make"  # also where that runs as a script
+
+    w: object
+    b: object
+
+
+@dataclass
+class Fit:
+    """Dataclass that files know by this name."""
+
+    __module__ = "tests.golden.make"
+
+    affine: Affine
+    residual: object
+    power: int = field(default=2, metadata={"static": True})
+
+
+def recorded(fit, x):
+    """Return an equal class of other leaves."""
+    (w, b), power = fit.affine, fit.power
+    return Fit(Affine(w**power, b - 1), x @ w + b - fit.residual, power + 1), np.linalg.qr(np.outer(w, w) + np.eye(3))
+
+
+def recorded_by_hand(fit, x):
+    """Return the leaves of `recorded`."""
+    (w, b), q = fit.affine, np.linalg.qr(np.outer(fit.affine.w, fit.affine.w) + np.eye(3))
+    return w**fit.power, b - 1, x @ w + b - fit.residual, *q
+
+
 def _rng(n):
     return np.random.default_rng(n)
 
@@ -182,6 +216,8 @@ PROGRAMS = {
     "writing": (writing, (Spec("2*h"), Spec("h")), writing,
                 lambda n: (_rng(n).normal(size=2 * n), _rng(n + 1).normal(size=n))),
     "ruled": (ruled, (Spec("n, 3"),), ruled_by_hand, lambda n: (_rng(n).normal(size=(n, 3)),)),
+    "recorded": (recorded, (Fit(Affine(Spec("3"), Spec("")), Spec("n"), 3), Spec("n, 3")), recorded_by_hand,
+                 lambda n: (Fit(Affine(_rng(n).normal(size=3), 0.5), np.ones(n), 3), _rng(n).normal(size=(n, 3)))),
     "narrow": (narrow, (Spec("n", np.int8), Spec("m, n", bool)), narrow,
                lambda n: (np.arange(n, dtype=np.int8) - 3, _rng(n).random((2, n)) > 0.5)),
 }  # fmt: skip

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import zipfile
+from typing import NamedTuple
 
 import numpy as np
 
@@ -106,6 +107,12 @@ def damaged(rng, data):
     return data[:at] + data[to:]
 
 
+class Rows(NamedTuple):
+    """Class that a file names."""
+
+    rows: object
+
+
 def specimens():
     """Return programs that cover the parts of the format, with arguments to run them on."""
 
@@ -120,7 +127,7 @@ def specimens():
     table = np.arange(12.0).reshape(4, 3)
 
     def third(x, y):
-        return np.concatenate([x @ table.T, y.T], axis=0)[1:]
+        return Rows(np.concatenate([x @ table.T, y.T], axis=0)[1:])
 
     rng = np.random.default_rng(0)
     pair = anyshape.symbolic_args_specs((np.ones((4, 3)), np.ones((4, 2))), ("a*a, 3", "4, b"), ["b >= 1", "a >= b"])

@@ -6,7 +6,6 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import optree
@@ -126,8 +125,11 @@ def test_a_function_that_is_called_back_is_the_reason():
 # -- limits of files
 
 
-class SimpleNamedTuple(NamedTuple):
-    x: object
+class SimpleClass(tuple):
+    pass
+
+
+anyshape.register_pytree_node(SimpleClass, lambda x: (tuple(x), None), lambda _, parts: SimpleClass(parts))
 
 
 def traced_once(function, *shapes, dtype=float):
@@ -163,7 +165,7 @@ def nested(depth):
 BEYOND = {
     "too deep": (nested(150), "nested too deep"),
     "an integer of 500 digits": ({10**500: ShapeDtypeStruct("n")}, "holds the number 1000"),
-    "a class of the user": ([SimpleNamedTuple(ShapeDtypeStruct("n"))], "a class that a saved program does not know"),
+    "a class of the user": ([SimpleClass([ShapeDtypeStruct("n")])], "a class that a saved program does not know"),
     "a tuple as key": ({(1, 2): ShapeDtypeStruct("n")}, "a dict with the key"),
 }
 
