@@ -352,7 +352,8 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         dense = [
             full_like(y, scope=builder.scope) if t is None else t for t, y in zip(out_tangents, results, strict=False)
         ]
-        return pytrees.unflatten(inner.out_tree, results), pytrees.unflatten(inner.out_tree, dense)
+        value, moved = [pytrees.unflatten(inner.out_tree, leaves) for leaves in (results, dense)]
+        return value, values_of_trees.with_other_leaves(moved, value)
 
     return transformed
 

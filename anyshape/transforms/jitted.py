@@ -100,7 +100,9 @@ class Jitted:
         self._parameters: tuple[str, ...] | None = None  # that are given in both ways
         self._tables_stay = False  # whether the function needs tables as they are, not as arrays
         self.loops: Loops | None = None  # that its traces met
-        self.on_ragged: Callable[..., Any] | None = None  # serves calls whose examples have results of several sizes
+        # serves calls in which results of vmap differ in size, and whether the last call was one
+        self.on_ragged: Callable[..., Any] | None = None
+        self.is_ragged = False
         self.lists: Any = None  # serves calls with lists of arrays that the function reads as examples
         self._plain: Jitted | None = None  # the function, for one whose pickles carry its programs
 
@@ -125,8 +127,9 @@ class Jitted:
                 raise
             self._leave(departure)
         except Exception as error:
-            if self.on_ragged is not None and isinstance(error, errors.RaggedBatchError) and not active_builders():
-                return self.on_ragged(*args, **kwargs)
+            if isinstance(error, (errors.RaggedBatchError, errors.DecisionError)) and not active_builders():
+                with going_on(error):
+                    return calls_with_lists().of_unequal(self, args, kwargs, error)
             shorten_traceback(error)
             raise
         return self(*args, **kwargs)
@@ -224,6 +227,8 @@ class Jitted:
         for serve, _ in self._cache.fast_paths[1:]:
             if (result := serve(self, args, kwargs)) is not NO_MATCH:
                 return result
+        if self.is_ragged:
+            return calls_with_lists().of_unequal(self, args, kwargs)
         if self.lists is not None:
             return self.lists.call(args, kwargs, self._call_general)
         return self._call_general(args, kwargs)

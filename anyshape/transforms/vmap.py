@@ -6,15 +6,17 @@ from typing import Any
 
 from anyshape.errors import ArgumentError, MutationError
 from anyshape.graph.ir.builder import Traced, user_line
-from anyshape.graph.ir.graph import applies, drawing
+from anyshape.graph.ir.graph import Graph, Node, applies, drawing, walk
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.memory import into, lent, shares
 from anyshape.numpy.operands.promotion import size_of, sizes
-from anyshape.ops.control import custom_vjp_tangent_op
+from anyshape.ops.control import custom_vjp_tangent_op, decide_op
 from anyshape.ops.creation import full, iota
+from anyshape.ops.dynamic import EACH
 from anyshape.ops.elementwise import convert, eq
+from anyshape.ops.loops import Layout, varying_variables, while_op
 from anyshape.ops.movement import broadcast_in_dim, reshape, transpose
 from anyshape.support.packages import argument_containers, graph_vmap, ragged_mapping
 from anyshape.support.true_types import has_type
@@ -80,9 +82,29 @@ def vmap(
     jitted = jit_transform(transformed, name, function, recipe, options, _axes_behind_object, declared.keywords())
     if not declared.keywords():
         share_programs(jitted, function, *recipe[:1], *recipe[2:])
-        if axis_size is None and has_type(out_axes, int):
-            jitted.on_ragged = functools.partial(_call_ragged, function, in_axes, out_axes)
+        jitted.on_ragged = functools.partial(_call_ragged, function, in_axes, out_axes)
     return jitted
+
+
+def _moved(
+    outputs: Sequence[tuple[Any, bool]], inner: InnerTrace, out_axes: Any, others: Sequence[Any], size: Size, name: str
+):
+    """Return results with the mapped axis where `out_axes` has it, and what was written where `others` have it."""
+    values = [y for y, _ in outputs[: inner.count]]
+    axes = pytrees.flatten_prefix(out_axes, pytrees.unflatten(inner.out_tree, values), name, "out_axes")
+    return [_move_axis(*y, axis, size, name) for y, axis in zip(outputs, [*axes, *others], strict=True)]
+
+
+def _may_differ(graph: Graph) -> bool:
+    """Return whether a node of a graph may give each example results of a size of its own."""
+    return any(map(_makes_own_size, walk(graph)))
+
+
+def _makes_own_size(node: Node) -> bool:
+    if node.op in EACH or node.op is decide_op or any(v.meta.sizes is None for v in node.outputs):
+        return True
+    params = dict(node.params)
+    return node.op is while_op and bool(varying_variables(params["loop"][1], Layout(params["carries"])))
 
 
 def _call_ragged(function: Callable[..., Any], in_axes: Any, out_axes: int, *args: Any, **kwargs: Any) -> Any:
@@ -102,7 +124,7 @@ def _vmap(function: Callable[..., Any], name: str, in_axes, out_axes, axis_size,
     axes = _axes(in_axes, args, leaves, name)
     names = pytrees.parameter_names(function)
     paths = [pytrees.named(p, names) for p in pytrees.leaf_paths(args, kwargs)]
-    mapped = {i: path for i, (a, path) in enumerate(zip(axes, paths, strict=True)) if a is not None}
+    mapped = {i: paths[i] for i, axis in enumerate(axes) if axis is not None}
     fronted = [_to_front(leaves[i], axes[i], name, path).unshared() for i, path in mapped.items()]
     size = _batch_size(name, fronted, axis_size)
 
@@ -113,14 +135,11 @@ def _vmap(function: Callable[..., Any], name: str, in_axes, out_axes, axis_size,
         return argument_containers.keeping(function)(*inner_args, **inner_kwargs), None
 
     inner, written = _trace_example(run, name, fronted, mapped, leaves)
+    if builder.gives_ragged and not written and _may_differ(inner.graph):
+        return _call_ragged(function, in_axes, out_axes, *args, **kwargs)
     flags = [True] * len(fronted) + [False] * len(inner.captured)
     outputs = graph_vmap.batch(builder, inner.graph, [*fronted, *inner.captured], flags, size)
-    results = outputs[: inner.count]
-    result_axes = pytrees.flatten_prefix(
-        out_axes, pytrees.unflatten(inner.out_tree, [y for y, _ in results]), name, "out_axes"
-    )
-    result_axes += [axes[i] for i in written]
-    moved = [_move_axis(y, batched, axis, size, name) for (y, batched), axis in zip(outputs, result_axes, strict=True)]
+    moved = _moved(outputs, inner, out_axes, [axes[i] for i in written], size, name)
     for i, y in zip(written, moved[inner.count :], strict=True):
         into(leaves[i], y, f"{name}(...)")
     return pytrees.unflatten(inner.out_tree, moved[: inner.count])

@@ -221,18 +221,19 @@ RAGGED = {
 
 
 @pytest.mark.parametrize("name", RAGGED)
-def test_examples_of_different_sizes_are_refused_in_functions_and_others_batched(name):
+def test_examples_of_different_sizes_are_refused_by_programs_and_mapped_by_functions(name):
     function, rows = RAGGED[name], np.stack([X, -X, 2 * X])
-    mapped = jit(vmap(function))
+    mapped, program = jit(vmap(function)), trace(vmap(function))(ShapeDtypeStruct("b, n"))
     np.testing.assert_allclose(vmap(function)(rows), [function(row) for row in rows])
     twice = np.stack([X, 2 * X])
     for _ in range(2):
         np.testing.assert_array_equal(mapped(twice), [function(row) for row in twice])
         if len({function(np.ones_like(row) * (row > 0)) for row in rows}) > 1:
-            error = fails(errors.RaggedBatchError, "one size for all examples", mapped, rows)
+            error = fails(errors.RaggedBatchError, "one size for all examples", program, rows)
             (first, a), (other, b) = error.shapes.items()
             assert first == (0,) and other == (1,) and a != b
             assert f"{a[0]} in example 0 and {b[0]} in example 1 at test_dynamic.py:" in str(error)
+        np.testing.assert_allclose(mapped(rows), [function(row) for row in rows])
     assert mapped.cache_info().traces == 1 and mapped(rows[:0]).shape == (0,)
 
 
@@ -320,13 +321,9 @@ def test_windows_of_one_size_may_start_apart_in_each_example(name):
 
 def test_windows_that_differ_are_refused_with_their_sizes():
     """The end of the axis cuts the last one off."""
-    error = fails(
-        errors.RaggedBatchError,
-        "one size for all",
-        jit(vmap(lambda x, k: x[k : k + 2])),
-        np.ones((2, 4)),
-        np.array([1, 3]),
-    )
+    args = np.ones((2, 4)), np.array([1, 3])
+    program = trace(vmap(lambda x, k: x[k : k + 2]))(*args)
+    error = fails(errors.RaggedBatchError, "one size for all", program, *args)
     assert error.shapes == {(0,): (2,), (1,): (1,)}
 
 

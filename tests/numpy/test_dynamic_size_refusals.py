@@ -99,11 +99,11 @@ def test_an_error_converts_to_plain_data():
     }  # fmt: skip
 
 
-def test_vmap_in_a_function_refuses_examples_of_different_sizes():
+def test_a_function_that_takes_no_batch_refuses_examples_of_different_sizes():
     with pytest.raises(
         RaggedBatchError, match="one size for all examples, and it is 2 in example 0 and 3 in"
     ) as caught:
-        jit(vmap(lambda x: x[x > 1]))(np.array([[2, 3, 0], [3, 4, 5], [6, 7, 8]]))
+        jit(lambda x: vmap(lambda x: x[x > 1])(x) @ x)(np.array([[2, 3, 0], [3, 4, 5], [6, 7, 8]]))
     assert caught.value.where.file == __file__ and caught.value.shapes == {(0,): (2,), (1,): (3,)}
 
 

@@ -152,9 +152,11 @@ def test_examples_one_by_one_or_all_at_once():
     np.testing.assert_array_equal(vmap(unique)(xs[0]), np.sort(xs[0]))
     np.testing.assert_array_equal(vmap(vmap(unique))(xs), np.sort(xs))
     assert vmap(unique)(xs[0, :0]).shape == (0, 0)
+    rows = np.array([[1.0, 2, 3], [4, 4, 4]])
     with pytest.raises(errors.RaggedBatchError, match=r"it is 3 in example 0 and 1 in example 1 at test_callback.py:"):
-        jit(vmap(unique))(np.array([[1.0, 2, 3], [4, 4, 4]]))
-    assert [y.tolist() for y in vmap(unique)(np.array([[1.0, 2, 3], [4, 4, 4]]))] == [[1, 2, 3], [4]]
+        trace(vmap(unique))(rows)(rows)
+    for mapped in (vmap(unique), jit(vmap(unique))):
+        assert [y.tolist() for y in mapped(rows)] == [[1, 2, 3], [4]]
 
 
 def test_a_program_pickles_if_its_function_does_and_is_not_saved(tmp_path):

@@ -127,6 +127,8 @@ class Builder:
         self.verdicts: FinalVerdicts = scope.verdicts()  # at its beginning
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.is_batched: bool = is_batched or (parent is not None and parent.is_batched)
+        # whether vmap gives a batch where examples may have results of several sizes
+        self.gives_ragged: bool = parent is not None and parent.gives_ragged
         # answers decisions on values; None where these have no values
         self.answer: Callable[[Traced, str], bool | int] | None = None if parent is None else parent.answer
         # gives the text of a value in the call that is traced; None where there is no call

@@ -586,6 +586,10 @@ class Cache:
         if path is not None:
             self._take_fast_paths((path, *self.fast_paths[: MAX_FAST_PATHS - 1]))
 
+    def forget_fast_paths(self) -> None:
+        """Look up the next calls in full."""
+        self._take_fast_paths(())
+
     def _take_fast_paths(self, paths: tuple[FastPath, ...]) -> None:
         self.fast_paths = paths
         self.first_path = paths[0].serve if paths else _no_path

@@ -21,12 +21,13 @@ from anyshape.tracing import pytrees
 from anyshape.tracing.pytrees import register_class
 from anyshape.tracing.source.iterated import reads_as_examples
 from anyshape.tracing.source.read import as_read
+from anyshape.tracing.trace import active_builder
 from anyshape.transforms.control_flow.iterables import is_open
 from anyshape.transforms.control_flow.kept_lists import KeptList, map_tree
 from anyshape.transforms.grad import grad, value_and_grad
 from anyshape.transforms.jit import jit
 from anyshape.transforms.jitted import Jitted
-from anyshape.transforms.ragged.mapping import Batches, Member, ragged_map
+from anyshape.transforms.ragged.mapping import Batches, Member, as_arrays, ragged_map
 from anyshape.transforms.ragged.values import Ragged, made, register_batch
 from anyshape.transforms.vmap import vmap
 
@@ -170,6 +171,37 @@ def _result(x: KeptList) -> Any:
     if x.batch is not None:
         return x.batch
     return _Rows(x.rows) if is_open(x.length) else x
+
+
+# -- calls of vmap whose examples have results of several sizes ------------------------------------------------------
+
+
+def of_unequal(jitted: Jitted, args: Sequence[Any], kwargs: dict[str, Any], error: Exception | None = None) -> Any:
+    """Return the result of a call where vmap gives batches; after an error, the next calls begin so."""
+    if jitted.on_ragged is None:
+        inner = Jitted(_with_batches(jitted.function), jitted.name, jitted.__wrapped__, jitted.options)
+        jitted.on_ragged = lambda *args, **kwargs: as_arrays(inner(*args, **kwargs))
+    try:
+        result = jitted.on_ragged(*args, **kwargs)
+    except Exception:
+        jitted.is_ragged = False
+        if error is not None:
+            raise error from None
+        return jitted(*args, **kwargs)
+    if not jitted.is_ragged:
+        jitted.is_ragged = True
+        jitted.own_programs[0].forget_fast_paths()
+    return result
+
+
+def _with_batches(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function in whose trace vmap gives batches where examples may have results of several sizes."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        active_builder().gives_ragged = True
+        return as_read(function)(*args, **kwargs)
+
+    return run
 
 
 # -- which arguments are lists of examples -----------------------------------------------------------------------------

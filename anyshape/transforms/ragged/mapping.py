@@ -42,7 +42,7 @@ Function = Callable[..., Any]
 
 
 @short_traceback
-def ragged_map(function: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
+def ragged_map(function: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
     """Return `function` mapped over examples whose sizes differ.
 
     One program serves any number of examples and any sizes. It is differentiated as any other.
@@ -50,9 +50,9 @@ def ragged_map(function: Function, in_axes: Any = 0, out_axes: int = 0) -> Funct
     Args:
         function: function of one example.
         in_axes: for each argument 0, or None for one that all examples share; a tree of these for a tree. What
-            is mapped is a list of arrays, a `Ragged`, or an array whose first axis counts the examples. Batches of
-            torch and awkward, and groups of pandas and polars, are lists.
-        out_axes: axis of the examples in results that are arrays.
+            is mapped is a list of arrays or of trees of them, a `Ragged`, or an array whose first axis counts the
+            examples. Batches of torch and awkward, and groups of pandas and polars, are lists.
+        out_axes: axis of the examples in results that are arrays, or a tree of these.
 
     Returns:
         A function of the batches. Results are arrays where all examples have results of one shape, and else `Ragged`.
@@ -94,8 +94,7 @@ def ragged_map(function: Function, in_axes: Any = 0, out_axes: int = 0) -> Funct
         if not batches.is_concrete:
             return jitted(*args, **kwargs)
         result = apart(args, kwargs) if apart.is_needed else _served(jitted, apart, args, kwargs)
-        is_batch = lambda x: isinstance(x, Ragged)
-        return optree.tree_map(_as_array, result, is_leaf=is_batch, namespace=pytrees.NAMESPACE)
+        return as_arrays(result)
 
     mapped.in_axes = in_axes  # type: ignore[attr-defined]
     mapped.cache_info, mapped.explain = jitted.cache_info, jitted.explain  # type: ignore[attr-defined]
@@ -150,14 +149,28 @@ class Batches:
 
     def member(self, x: Any, axis: int, path: str) -> Any:
         """Return a mapped argument with the lengths of its group; arrays stay as they are."""
+        if type(x) is list and x and isinstance(x[0], (dict, tuple, list)):
+            return self._columns(x, path)
         batch = self._batch(x, path)
         if not isinstance(batch, Ragged):
-            return x if axis == 0 else anp.moveaxis(x, axis, 0)
+            return batch if axis == 0 else anp.moveaxis(batch, axis, 0)
         for group, sizes in enumerate(self.sizes):
             if are_alike(sizes, batch.sizes):
                 return Member(batch.flat, None, group)
         self.sizes.append(batch.sizes)
         return Member(batch.flat, batch.sizes, len(self.sizes) - 1)
+
+    def _columns(self, examples: Sequence[Any], path: str) -> Any:
+        """Return a tree of batches for a list of trees."""
+        trees = [pytrees.flatten(one) for one in examples]
+        for i, (_, tree) in enumerate(trees):
+            if tree != trees[0][1]:
+                problem = "has another structure than example 0"
+                advice = "give all examples one structure; arrays whose number differs fit in a list of arrays of rows"
+                raise errors.ArgumentError(self.name, f"example {i} of {path}", problem, advice)
+        columns = [[*column] for column in zip(*[leaves for leaves, _ in trees], strict=True)]
+        members = [self.member(column, 0, f"{path}[:][{k}]") for k, column in enumerate(columns)]
+        return pytrees.unflatten(trees[0][1], members)
 
     def _batch(self, x: Any, path: str) -> Any:
         x = of_other_library(x)
@@ -188,23 +201,44 @@ def _walk(x: Any, axis: Any, visit: Callable[[Any, int, str], Any], path: str = 
     """Return a tree with what `visit` gives for each mapped part: a batch, a list or an array."""
     if axis is None:
         return x
-    if isinstance(x, (Ragged, Member, _Slot)) or type(x) is list:
+    if isinstance(x, (Ragged, Member, _Slot)) or _lists_examples(x, axis):
         return visit(x, axis, path)
-    if isinstance(x, (dict, tuple)):
-        keys = x if isinstance(x, dict) else range(len(x))
-        axes = axis if isinstance(axis, (dict, tuple, list)) else dict.fromkeys(keys, axis)
-        parts = {k: _walk(x[k], axes[k], visit, f"{path}[{k!r}]") for k in keys}
-        if isinstance(x, dict):
-            return parts if type(x) is dict else type(x)(parts)
-        return type(x)(*parts.values()) if hasattr(x, "_fields") else tuple(parts.values())
+    if isinstance(x, dict):
+        return type(x)({k: _walk(v, _entry(axis, k), visit, f"{path}[{k!r}]") for k, v in x.items()})
+    if isinstance(x, (tuple, list)):
+        items = [_walk(v, _entry(axis, k), visit, f"{path}[{k}]") for k, v in enumerate(x)]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
     leaves, tree = pytrees.flatten(x)
     return pytrees.unflatten(tree, [visit(leaf, axis, path) for leaf in leaves])
 
 
+def _entry(axis: Any, key: Any) -> Any:
+    return axis[key] if isinstance(axis, (dict, tuple, list)) else axis
+
+
+def _lists_examples(x: Any, axis: Any) -> bool:
+    """Return whether a value is a list of examples, and no tree in which examples have been read already."""
+    if type(x) is not list or isinstance(axis, (tuple, list)):
+        return False
+    while isinstance(x, (list, tuple, dict)) and x:
+        x = next(iter(x.values() if isinstance(x, dict) else x))
+    return not isinstance(x, (Member, _Slot))
+
+
+def as_arrays(result: Any) -> Any:
+    """Return a tree with arrays in place of the batches whose examples have one shape."""
+    return optree.tree_map(_as_array, result, is_leaf=_is_batch, namespace=pytrees.NAMESPACE)
+
+
+def _is_batch(x: Any) -> bool:
+    return isinstance(x, Ragged)
+
+
 def _as_array(y: Any) -> Any:
-    """Return a batch as an array where the examples of the call have one shape."""
     if not isinstance(y, Ragged) or isinstance(y.flat, Traced) or not len(y):
         return y
+    if isinstance(y.flat, Ragged):
+        return [as_arrays(made(flat, sizes)) for flat, *sizes in zip(y.flat, *y.sizes, strict=True)]
     if any((n != n[0]).any() for n in y.sizes):
         return y
     return y.flat.reshape((len(y), *[n[0] for n in y.sizes], *y.flat.shape[1:]))
@@ -251,7 +285,7 @@ def _locate(error: Exception, example: int, shapes: str) -> None:
 class _Apart:
     """Calls of a function with each example alone: where Python decides on its sizes, each outcome has a program."""
 
-    def __init__(self, function: Function, in_axes: Any, out_axes: int) -> None:
+    def __init__(self, function: Function, in_axes: Any, out_axes: Any) -> None:
         self.function, self.in_axes, self.out_axes = jit(function), in_axes, out_axes
         self.mapped = function
         self.is_needed = False
@@ -287,7 +321,9 @@ class _Apart:
             advice = "give at least one example, which says what a result is"
             raise errors.ArgumentError("ragged_map", "the batch", "has no examples", advice)
         columns = zip(*[leaves for leaves, _ in results], strict=True)
-        return pytrees.unflatten(results[0][1], [self._together(column) for column in columns])
+        leaves, tree = results[0]
+        axes = pytrees.flatten_prefix(self.out_axes, pytrees.unflatten(tree, leaves), "ragged_map", "out_axes")
+        return pytrees.unflatten(tree, [*map(self._together, columns, axes)])
 
     def _examples(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[tuple[list[Any], dict[str, Any]]]:
         """Yield the arguments of each example."""
@@ -306,13 +342,13 @@ class _Apart:
         slots = [_walk(x, a, note) for x, a in zip(args, axes, strict=True)]
         named = {key: _walk(x, 0, note) for key, x in kwargs.items()}
         for i in range(len(batches[0])):
-            put = lambda slot, axis, path, i=i: batches[slot.index][i]
+            put = lambda x, axis, path, i=i: batches[x.index][i] if isinstance(x, _Slot) else x
             one = [x if a is None else _walk(x, 0, put) for x, a in zip(slots, axes, strict=True)]
             yield one, {key: _walk(x, 0, put) for key, x in named.items()}
 
-    def _together(self, column: Sequence[Any]) -> Any:
+    def _together(self, column: Sequence[Any], axis: int) -> Any:
         if len({np.shape(y) for y in column}) == 1:
-            return np.stack(column, self.out_axes)
+            return np.stack(column, axis)
         return joined_batch("ragged_map", "the results", list(column), 1)
 
 
@@ -369,7 +405,9 @@ class _Examples:
         """Return the arguments of one example."""
         pieces = self.pieces.examples(own[len(self.stacks) :])
 
-        def put(slot: _Slot, axis: int, path: str) -> Any:
+        def put(slot: Any, axis: int, path: str) -> Any:
+            if not isinstance(slot, _Slot):  # that all examples share
+                return slot
             kind, i = self.slots[slot.index]
             return pieces[i] if kind == "piece" else standing_for(own[i], None if own[i].meta.rank else np.generic)
 
@@ -397,7 +435,7 @@ def _as_body(function: Function) -> Iterator[None]:
         session.frames.pop()
 
 
-def _mapped(function: Function, name: str, in_axes: Any, out_axes: int, args: Any, kwargs: Any) -> Any:
+def _mapped(function: Function, name: str, in_axes: Any, out_axes: Any, args: Any, kwargs: Any) -> Any:
     examples = _Examples(name)
     axes = _axes_of(in_axes, args, name)
     args = tuple([_walk(x, a, examples.slot) for x, a in zip(args, axes, strict=True)])
@@ -424,10 +462,9 @@ def _mapped(function: Function, name: str, in_axes: Any, out_axes: int, args: An
     made_by_trips = lp.scan_of_length(body, layout, length, *operands, joined=len(results.joined))
     loop.results(made_by_trips)
     together = results.of_all(*loop.stacked(made_by_trips))
-    return pytrees.unflatten(tree, [_of_examples(y, sizes, out_axes) for y, sizes in together])
+    axes = pytrees.flatten_prefix(out_axes, pytrees.unflatten(tree, [y for y, _ in together]), name, "out_axes")
+    return pytrees.unflatten(tree, [_of_examples(y, n, axis) for (y, n), axis in zip(together, axes, strict=True)])
 
 
-def _of_examples(y: Any, sizes: Sequence[Any], out_axes: int) -> Any:
-    if sizes:
-        return made(y, sizes)
-    return anp.moveaxis(y, 0, out_axes) if out_axes else y
+def _of_examples(y: Any, sizes: Sequence[Any], axis: int) -> Any:
+    return made(y, sizes) if sizes else anp.moveaxis(y, 0, axis) if axis else y

@@ -226,8 +226,10 @@ def test_carries_that_grow_differently_are_an_error_of_the_batch(levels):
     for _ in range(levels):
         mapped = vmap(mapped)
     shape = (2,) * levels
+    args = np.ones((*shape, 1)), np.full(shape, 3)
+    np.testing.assert_array_equal(jit(mapped)(*args), np.full(shape, 4.0))
     with pytest.raises(RaggedBatchError) as caught:
-        jit(mapped)(np.ones((*shape, 1)), np.full(shape, 3))
+        trace(mapped)(*args)
     first, second, *_ = str(caught.value).splitlines()
     assert first.startswith("while_loop(...): vmap needs one size for all examples, and here each has its own at ")
     assert "test_loop_batches.py" in first
@@ -240,8 +242,9 @@ def test_a_scan_of_carries_whose_sizes_depend_on_data_is_an_error_of_the_batch()
 
     batch = np.array([[1.0, -1.0], [1.0, 1.0]])
     with pytest.raises(RaggedBatchError):
-        jit(vmap(shrinking))(batch)
-    np.testing.assert_array_equal(vmap(shrinking)(batch), [1.0, 2.0])
+        trace(vmap(shrinking))(batch)(batch)
+    for mapped in (vmap(shrinking), jit(vmap(shrinking))):
+        np.testing.assert_array_equal(mapped(batch), [1.0, 2.0])
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

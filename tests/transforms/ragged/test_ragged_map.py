@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyshape import Ragged, config, errors, grad, hessian, jit, jvp, ragged_map, vjp, vmap
+from anyshape import Ragged, config, errors, grad, hessian, jit, jvp, ragged_map, scan, vjp, vmap
 
 RNG = np.random.default_rng(0)
 W = RNG.normal(size=4)
@@ -162,6 +162,115 @@ def test_results_of_vmap_may_differ_in_size():
     same(positive(rows), [row[row > 0] for row in rows])
     assert isinstance(positive(rows), Ragged) and isinstance(positive(abs(rows)), np.ndarray)
     same(vmap(lambda x, k: x[:k], in_axes=(None, 0))(rows[0], np.array([0, 2])), [rows[0][:0], rows[0][:2]])
+
+
+def test_examples_may_be_trees():
+    xs, scale = batch(2, 0, 3), np.arange(3.0)
+    one = lambda d: {"product": d["x"] @ d["w"] * d["s"], "row": (d["x"][:1], None)}
+    mapped = ragged_map(one, in_axes=({"x": 0, "w": None, "s": 0},), out_axes={"product": 0, "row": 0})
+    got = mapped({"x": xs, "w": W, "s": scale})
+    same(got["product"], [x @ W * s for x, s in zip(xs, scale, strict=True)])
+    same(got["row"][0], [x[:1] for x in xs])
+    several = {
+        "dicts": (lambda d: d["x"] * d["s"], [{"x": x, "s": s} for x, s in zip(xs, scale, strict=True)]),
+        "tuples": (lambda t: t[0] * t[1], [*zip(xs, scale, strict=True)]),
+        "lists": (lambda v: v[0].sum() - v[1].sum(), [[x, x[:1]] for x in xs]),
+    }
+    for function, examples in several.values():
+        same(ragged_map(function)(examples), [function(one) for one in examples])
+    with pytest.raises(errors.ArgumentError, match="example 1 of v has another structure than example 0"):
+        ragged_map(lambda v: v[0])([[xs[0]], [xs[0], xs[1]]])
+
+
+INSIDE = {  # functions of one example that map its rows
+    "alike": lambda x: vmap(lambda r: np.tanh(r @ W))(x),
+    "gradients": lambda x: vmap(grad(lambda r: np.sum(np.tanh(r) ** 2)))(x),
+    "sums of parts": lambda x: vmap(lambda r: r[r > 0].sum())(x),
+    "sum of all parts": lambda x: np.sum(vmap(lambda r: r[r > 0])(x)),
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_functions_may_map_the_rows_of_an_example(name):
+    expected = {
+        "alike": lambda x: np.tanh(x @ W),
+        "gradients": lambda x: 2 * np.tanh(x) / np.cosh(x) ** 2,
+        "sums of parts": lambda x: (x * (x > 0)).sum(1),
+        "sum of all parts": lambda x: x[x > 0].sum(),
+    }
+    mapped = ragged_map(INSIDE[name])
+    for lengths in ((3, 0, 5), (1,)):
+        xs = batch(*lengths)
+        same(mapped(xs), [expected[name](x) for x in xs])
+
+
+def test_rows_of_examples_may_have_parts_of_several_sizes():
+    xs = batch(3, 2)
+    parts = ragged_map(lambda x: vmap(lambda r: r[r > 0])(x))(xs)
+    for got, x in zip(parts, xs, strict=True):
+        same(got, [r[r > 0] for r in x])
+
+
+def growing(x, k):
+    rows = x[:0]
+    for i in range(k):
+        rows = np.concatenate([rows, x[i : i + 1] * 2])
+    return rows
+
+
+def shrinking(x, k):
+    while x.sum() > k / 4:
+        x = x[1:]
+    return x
+
+
+def chosen(x, k):
+    rows = []
+    for v in x:
+        if v > k / 8:
+            rows.append(v * v)
+    return np.array(rows)
+
+
+UNEQUAL = {
+    "mask": lambda x, k: np.tanh(x[x > 0]) * k,
+    "slice": lambda x, k: x[:k],
+    "sizes": lambda x, k: np.arange(k) * x[0],
+    "repeated": lambda x, k: np.repeat(x, k),
+    "unique": lambda x, k: np.unique(np.round(x)) * x.sum(),
+    "products": lambda x, k: np.outer(x[x > 0], x[:k]) @ x[:k],
+    "carries of one size": lambda x, k: scan(lambda c, v: (c / 2 + v, c), 0.0, x[:k])[1],
+    "a growing carry": growing,
+    "a shrinking carry": shrinking,
+    "a list": chosen,
+}
+
+
+@pytest.mark.parametrize("name", UNEQUAL)
+def test_vmap_of_run_time_sizes_under_transforms(name):
+    x, k = np.random.default_rng(3).normal(size=(4, 5)), np.array([0, 2, 5, 2])
+    each = vmap(UNEQUAL[name])
+    results = [UNEQUAL[name](*one) for one in zip(x, k, strict=True)]
+    doubled = jit(lambda x, k: each(x, k) * 2)
+    for _ in range(2):
+        same(each(x, k), results)
+        same(doubled(x, k), [2 * y for y in results])
+    slope = grad(lambda x: np.sum(each(x, k) ** 2))
+    own = [grad(lambda x, k=k: np.sum(UNEQUAL[name](x, k) ** 2))(v) for v, k in zip(x, k, strict=True)]
+    np.testing.assert_allclose(slope(x), own, atol=1e-12)
+
+
+def test_derivatives_of_unequal_results_have_their_sizes():
+    x = np.random.default_rng(3).normal(size=(3, 4))
+    each = vmap(lambda v: v[v > 0] ** 3)
+    value, along = jvp(each, (x,), (x,))
+    same(value, [v[v > 0] ** 3 for v in x])
+    same(along, [3 * v[v > 0] ** 3 for v in x])
+    curvature = hessian(lambda x: each(x).sum())(x).reshape(12, 12)
+    np.testing.assert_allclose(curvature, np.diag((6 * x * (x > 0)).ravel()))
+    is_one_size = jit(lambda x: each(x) * 2)
+    assert isinstance(is_one_size(x), Ragged) and isinstance(is_one_size(abs(x)), np.ndarray)
+    same(vmap(each)(np.stack([x, -x]))[1], [v[v > 0] ** 3 for v in -x])
 
 
 def positive(x):
