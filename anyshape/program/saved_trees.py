@@ -26,6 +26,7 @@ from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.tracing import pytrees
 from anyshape.tracing.named_dims import SymbolicShape
 from anyshape.tracing.pytrees import NAMESPACE, Layout, Setting, Static, class_of, flatten, made_of_fields, unflatten
+from anyshape.tracing.row_lists import Inner, Rows
 
 _FACTORIES: dict[str, Callable[[], Any]] = {
     k.__name__: k for k in (int, float, complex, bool, str, list, tuple, dict, set)
@@ -33,7 +34,8 @@ _FACTORIES: dict[str, Callable[[], Any]] = {
 _KEYS = (str, bool, int, float, type(None))
 _TUPLES = (Sizes, SymbolicShape)  # whose trees are tuples
 _MAX_NODES, _MAX_DEPTH, _MAX_FIELDS, _MAX_RECORDS = 100_000, 100, 1000, 200
-_NO_RECORDS = (*_TUPLES, Setting, Static)
+_OF_ROWS = {f"{c.__name__} {kind.__name__}": (c, kind) for c in (Rows, Inner) for kind in (list, tuple)}
+_NO_RECORDS = (*_TUPLES, Setting, Static, Rows, Inner)
 _LEAF = object()
 
 
@@ -220,6 +222,9 @@ class _Encoder:
             return {"static": self._static(unflatten(tree, ()).value)}
         if tree.type is Setting and type(setting := unflatten(tree, ())) is str:
             return {"setting": self._static(setting)}
+        if tree.type in (Rows, Inner):
+            kind = unflatten(tree, [_LEAF] * tree.num_leaves).kind
+            return {"rows": self.encode(tree.child(0)), "of": f"{tree.type.__name__} {kind.__name__}"}
         if not _flattens_by_fields(kind := class_of(tree)):
             self._refuse(tree)
         return self._record(_record_of(kind, (*tree.entries(),)), tree)
@@ -322,7 +327,7 @@ class _Decoder:
             return None
         if not isinstance(x, dict) or not x:
             raise Malformed(f"{self.subject} is not a structure")
-        special = {"factory": self._defaultdict, "longest": self._deque, "record": self._record}
+        special = {"factory": self._defaultdict, "longest": self._deque, "record": self._record, "of": self._rows}
         kind: str = next(k for k in (*special, *x) if k in x)
         return special[kind](x, depth) if kind in special else self._container(kind, x, depth)
 
@@ -346,6 +351,11 @@ class _Decoder:
     def _deque(self, x: dict[str, Any], depth: int):
         parts, longest = fields(x, self.subject, "deque", "longest")
         return deque(self._parts(parts, depth), longest if longest is None else self._length(longest, parts))
+
+    def _rows(self, x: dict[str, Any], depth: int):
+        rows, of = fields(x, self.subject, "rows", "of")
+        made, kind = _OF_ROWS[choice(of, self.subject, _OF_ROWS)]
+        return made(self.build(rows, depth + 1), kind=kind)
 
     def _record(self, x: dict[str, Any], depth: int):
         kind, module, name, pairs = fields(x, self.subject, "record", "module", "class", "fields")

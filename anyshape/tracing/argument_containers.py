@@ -26,7 +26,7 @@ from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import code_of, line_of
 from anyshape.tracing.pytrees import NAMESPACE, PYTHON_SCALARS, Setting, argument_path, named, parameter_names, wrapped
-from anyshape.tracing.source.read import as_read
+from anyshape.tracing.source.read import as_read, makes_lists
 from anyshape.tracing.source.stepping import skip_library
 
 _CONTAINERS = (list, tuple, dict, collections.deque)
@@ -43,11 +43,14 @@ _METHODS = {
 }  # of containers, which change them
 
 
-def keeping(function: Callable[..., Any], names: Sequence[str] | None = None) -> Callable[..., Any]:
+def keeping(
+    function: Callable[..., Any], names: Sequence[str] | None = None, *, may_be_rows: bool = False
+) -> Callable[..., Any]:
     """Return a function that raises MutationError unless the containers in its arguments are as before the call.
 
     A changed container that the function returns is logged: its change is in the result, though not at the caller.
     `names` are the names of the positional parameters. Without them, the signature of the function has them.
+    `may_be_rows` says whether lists in the result may have any number of items.
     """
 
     @calls_user_function
@@ -60,7 +63,8 @@ def keeping(function: Callable[..., Any], names: Sequence[str] | None = None) ->
         result = run(*args, **kwargs)
         if run is not function:
             skip_library()  # in a debugger that the function called
-            result = code_that_is_read().released(result)
+        if run is not function or makes_lists():
+            result = code_that_is_read().released(result, may_be_rows=may_be_rows)
         for one, parts, argument in zip(each, before, (*args, *kwargs.values()), strict=True):
             if (change := _first_change(parts, functools.partial(_parts, *one))) is None:
                 continue

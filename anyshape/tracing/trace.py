@@ -461,7 +461,7 @@ def trace_in(
     with phase(f"tracing {name}"), collection_deferred(), activate(builder):
         args, kwargs = pytrees.unflatten(leaves.tree, handles)
         results, out_tree, raised = _run_to_its_end(
-            builder, argument_containers.keeping(function, names), name, args, kwargs
+            builder, argument_containers.keeping(function, names, may_be_rows=True), name, args, kwargs
         )
         written, same = _writes(handles, inputs, results) if raised is None else ({}, ())
         ends = [*results, *written.values()]

@@ -240,7 +240,7 @@ def _value_and_grad(function: Callable[..., Any], name: str, argnums: Argnums, h
     wrt = choose_arguments(name, function, argnums, args)
 
     def run(handles: list[Any]) -> tuple[Any, Any]:
-        result = argument_containers.keeping(function)(*wrt.put(handles), **kwargs)
+        result = argument_containers.keeping(function, may_be_rows=True)(*wrt.put(handles), **kwargs)
         check_scalar(name, split_aux(name, result)[0] if has_aux else result)
         return result, None
 
@@ -342,7 +342,8 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def transformed(primals, tangents):
         builder = active_builder()
         xs, tree = _operands(name, "primals", primals)
-        run = lambda handles: (argument_containers.keeping(function)(*pytrees.unflatten(tree, handles)), None)
+        checked = argument_containers.keeping(function, may_be_rows=True)
+        run = lambda handles: (checked(*pytrees.unflatten(tree, handles)), None)
         inner = trace_inner(builder, run, name, xs, at_like=True, writes=True, writable=True)
         inner.require_unwritten(xs, name)
         ts = match_tangents(name, primals, xs, tangents)

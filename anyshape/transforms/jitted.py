@@ -22,7 +22,7 @@ from anyshape.graph.ir.op_local import may_refuse
 from anyshape.graph.ir.tracebacks import short_traceback, shorten_traceback
 from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explanation import CacheInfo, Explanation
-from anyshape.ops.subgraph_call import calls_with_lists, code_that_is_read
+from anyshape.ops.subgraph_call import calls_with_lists
 from anyshape.program.pytree_codegen import NO_MATCH
 from anyshape.support.fork_lock import Lock, restores_thread
 from anyshape.support.lazy_dataclass import replace
@@ -243,11 +243,9 @@ class Jitted:
         function = self.function if rebinding is None else rebinding.function
         run = function if self.options.read_source == "off" else as_read(function)
         if self.options.shapes is None:
-            result = run(*args, **kwargs)
-        else:
-            with active_builder().scope.keep_dynamic(self.options.shapes.require(args, kwargs, self.__wrapped__)):
-                result = run(*args, **kwargs)
-        return result if run is function else code_that_is_read().released(result)
+            return run(*args, **kwargs)
+        with active_builder().scope.keep_dynamic(self.options.shapes.require(args, kwargs, self.__wrapped__)):
+            return run(*args, **kwargs)
 
     def after_error(self, call: tuple[Any, Any], entry: CacheEntry, leaves: Sequence[Any], error: BaseException) -> Any:
         """Return the result of a call that left the path of its program; raise any other error."""

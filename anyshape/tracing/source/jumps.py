@@ -36,6 +36,13 @@ def thunk(body: ast.expr) -> ast.Lambda:
     return ast.Lambda(ast.arguments([], [], None, [], [], None, []), body)
 
 
+def known(value: ast.expr) -> ast.Lambda:
+    """Return a function of no arguments that gives the value which an expression has where the function is made."""
+    if not any(isinstance(n, ast.NamedExpr) for n in ast.walk(value)):
+        return thunk(value)
+    return ast.Lambda(ast.arguments([], [ast.arg(VALUE)], None, [], [], None, [value]), load(VALUE))
+
+
 def load(name: str) -> ast.Name:
     """Return the value of a name."""
     return ast.Name(name, ast.Load())

@@ -168,6 +168,11 @@ def session() -> Session | None:
     return _SESSIONS.stack[-1] if _SESSIONS.stack else None
 
 
+def makes_lists() -> bool:
+    """Return whether loops of the active trace made lists."""
+    return bool(_SESSIONS.stack and _SESSIONS.stack[-1].lists)
+
+
 def retried(trace: Callable[[], Any], loops: Loops) -> Any:
     """Return the result of a trace that reads functions, traced again for each loop that turns out to stay."""
     stack = _SESSIONS.stack
@@ -229,7 +234,7 @@ def as_part(function: Any) -> Any:
     def run(*args: Any) -> Any:
         was, session.choosing = session.choosing, True
         try:
-            return as_read(function)(*args)
+            return code_that_is_read().released(as_read(function)(*args))
         finally:
             session.choosing = was
 

@@ -15,6 +15,7 @@ from anyshape.tracing.source.jumps import (
     VALUE,
     UnreadableError,
     assigned,
+    known,
     load,
     own_nodes,
     runtime,
@@ -459,12 +460,11 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
         is_plain = len(node.ops) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn))
-        if is_plain or any(map(_binds, node.comparators)):
+        if is_plain or any(map(_binds, node.comparators[1:])):
             return node
-        others = [
-            ast.Tuple([ast.Constant(_OPERATORS[type(op)]), thunk(x)], ast.Load())
-            for op, x in zip(node.ops, node.comparators, strict=True)
-        ]
+        symbols = [ast.Constant(_OPERATORS[type(op)]) for op in node.ops]
+        values = [known(node.comparators[0]), *map(thunk, node.comparators[1:])]
+        others = [ast.Tuple([symbol, x], ast.Load()) for symbol, x in zip(symbols, values, strict=True)]
         return ast.copy_location(runtime("compare", node.left, *others), node)
 
     def _made(self, node: Any) -> Any:

@@ -174,8 +174,8 @@ def _of_class(session: Session, kind: type) -> Any:
         return own
     if kind is type:
         return _class_of
-    if kind is list:
-        return lambda *args: made(list_(*args))
+    if kind in (list, tuple):
+        return lambda *args: made(list_(kind, *args))
     if issubclass(kind, BaseException) or type(kind).__call__ is not type.__call__:
         return meaning(kind)
     is_own = session.frames or _is_read(kind.__init__)

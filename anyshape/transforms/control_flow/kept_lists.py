@@ -26,7 +26,8 @@ from anyshape.ops.control import check, name_sizes
 from anyshape.ops.dynamic import size_from_count
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import flatten, is_array, register_class, unflatten
+from anyshape.tracing.pytrees import flatten, is_array, unflatten
+from anyshape.tracing.row_lists import Inner, Rows, mapped
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.read import NotKept
 from anyshape.tracing.trace import as_value
@@ -88,13 +89,19 @@ class Level:
 class KeptList:
     """List of the rows of an array, or of trees of rows; `code` is that of the body of the loop which made it so.
 
-    `weak` says whether all items are numbers of Python, None for no items.
+    `weak` says whether all items are numbers of Python, None for no items. `kind` may be tuple.
     """
 
     def __init__(
-        self, rows: Any, code: types.CodeType, origin: KeptList | None = None, *, weak: bool | None = None
+        self,
+        rows: Any,
+        code: types.CodeType,
+        origin: KeptList | None = None,
+        *,
+        weak: bool | None = None,
+        kind: type = list,
     ) -> None:
-        self.code, self.origin, self.weak = code, origin, weak
+        self.code, self.origin, self.weak, self.kind = code, origin, weak, kind
         self.is_read_as_weak = False
         self.levels = [Level(rows=rows, holds=True)]
         self.is_held = False  # by another list, as an item
@@ -111,7 +118,7 @@ class KeptList:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        return list
+        return self.kind
 
     def index(self, value: Any) -> Any:
         """Return the position of the first item that is equal to a value."""
@@ -133,9 +140,11 @@ class KeptList:
             raise self.refused("a list that it appends to is searched for an object")
         return FUNCTIONS["equal"](rows, value)
 
-    def copy(self) -> KeptList:
-        """Return another list of the items."""
-        return self[:]
+    def copy(self, kind: type = list) -> KeptList:
+        """Return another list of the items, or a tuple of them."""
+        new = self[:]
+        new.kind = kind
+        return new
 
     __radd__ = _unanswered("radd")
     __mul__ = _unanswered("mul")
@@ -271,7 +280,7 @@ class KeptList:
             rows = self.rows
             if rows is None and len(self.levels) > 1:
                 raise self._without_items()
-            return KeptList(None if rows is None else part_of(rows, key), self.code, weak=self.weak)
+            return KeptList(None if rows is None else part_of(rows, key), self.code, weak=self.weak, kind=self.kind)
         new, level = self.levels[-1].new, self.levels[-1]
         if has_type(key, int) and -len(new) <= key < 0 and all(p.is_item for p in new[key:]) and not level.is_whole:
             return new[key].value
@@ -362,12 +371,14 @@ class KeptList:
             raise self.refused(f"it extends a list by a {type(values).__name__}")
 
     def __iadd__(self, values: Any) -> KeptList:
+        if self.kind is tuple:
+            return self + values
         self.extend(values)
         return self
 
     def __add__(self, values: Any) -> KeptList:
         new, last = KeptList(None, self.code, self.origin if self.origin is not None else self), self.levels[-1]
-        new.weak = self.weak
+        new.weak, new.kind = self.weak, self.kind
         if last.holds:
             last.is_changed = True
             top = Level(last.loop, self.rows, holds=True)
@@ -466,65 +477,49 @@ def item_value(x: Any, code: types.CodeType) -> Any:
     return x
 
 
-class Inner:
-    """List of rows that is an item of another one; its items are rows of rows."""
+def _opened(x: Inner) -> KeptList:
+    """Return a list that is an item of another one, which nobody may change, as the other one has a copy."""
+    for leaf in flatten(x.rows)[0]:
+        memory_of(leaf).frozen = NotKept(x.code, "a list in a list that it appends to is written to")
+    new = KeptList(x.rows, x.code, weak=x.weak, kind=x.kind)
 
-    def __init__(self, rows: Any, code: types.CodeType, weak: bool | None) -> None:
-        self.rows, self.code, self.weak = rows, code, weak
+    def check() -> None:
+        if new.levels[0].is_grown or new.levels[0].rows is not x.rows:
+            raise new.refused("a list in a list that it appends to is changed")
 
-    def opened(self) -> KeptList:
-        """Return the list, which nobody may change, as the other one has a copy."""
-        for x in flatten(self.rows)[0]:
-            memory_of(x).frozen = NotKept(self.code, "a list in a list that it appends to is written to")
-        new = KeptList(self.rows, self.code, weak=self.weak)
-
-        def check() -> None:
-            if new.levels[0].is_grown or new.levels[0].rows is not self.rows:
-                raise new.refused("a list in a list that it appends to is changed")
-
-        if (session := reading.session()) is not None:
-            session.checks.append(check)
-        return new
-
-
-register_class(Inner, lambda x: ((x.rows,), (x.code, x.weak)), lambda facts, parts: Inner(parts[0], *facts))
+    if (session := reading.session()) is not None:
+        session.checks.append(check)
+    return new
 
 
 def closed(x: Any) -> Any:
     """Return an item with lists of rows as parts of its tree."""
     if type(x) is KeptList:
         x.is_held = True
-        return Inner(x.rows, x.code, x.weak)
-    return _mapped(closed, x)
+        return Inner(x.rows, x.code, x.weak, x.kind)
+    return mapped(closed, x)
 
 
 def opened(x: Any) -> Any:
     """Return an item with lists of rows as lists."""
-    return x.opened() if type(x) is Inner else _mapped(opened, x)
+    return _opened(x) if type(x) is Inner else mapped(opened, x)
 
 
-def _mapped(function: Callable[[Any], Any], x: Any) -> Any:
-    """Return a container with what a function gives for each part; the container itself if that is the same."""
-    if type(x) not in (list, tuple, dict):
-        return x
-    parts = [*x.values()] if type(x) is dict else x
-    new = [function(part) for part in parts]
-    if all(a is b for a, b in zip(new, parts, strict=True)):
-        return x
-    return dict(zip(x, new, strict=True)) if type(x) is dict else type(x)(new)
+def released(result: Any, *, may_be_rows: bool = False) -> Any:
+    """Return the result of a function, with lists of Python in place of lists of loops.
 
-
-def released(result: Any) -> Any:
-    """Return the result of a function, with lists of Python in place of lists of loops."""
+    `may_be_rows` says whether it is one of a program, which may have any number of items.
+    """
     leaves, tree = flatten(result)
-    lists = [x for x in leaves if type(x) is KeptList]
-    if not lists:
-        return result
-    if any(is_open(x.length) for x in lists):
-        raise lists[0].refused(
-            "the function returns a list that it appends to, and a program has so many results in all calls"
-        )
-    return unflatten(tree, [released([*x]) if type(x) is KeptList else x for x in leaves])
+    return unflatten(tree, [_released(x, may_be_rows) if type(x) is KeptList else x for x in leaves])
+
+
+def _released(x: KeptList, may_be_rows: bool) -> Any:
+    if not is_open(x.length):
+        return released(x.kind([*x]), may_be_rows=may_be_rows)
+    if not may_be_rows or x.batch is not None:
+        raise x.refused("the function returns a list that it appends to, and each item is a result of its own here")
+    return Rows(x.rows, x.code, x.weak, x.kind)
 
 
 # -- loops

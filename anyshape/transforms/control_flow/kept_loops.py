@@ -34,6 +34,7 @@ from anyshape.ops.movement import broadcast_in_dim_op
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
+from anyshape.tracing.row_lists import Inner
 from anyshape.tracing.source.read import NotKept, Session
 from anyshape.tracing.trace import active_builder, as_value, kind_of, standing_for
 from anyshape.transforms.control_flow.iterables import Items, is_open
@@ -52,7 +53,7 @@ from anyshape.transforms.control_flow.kept_choices import (
     shared_outside,
     zeros_like,
 )
-from anyshape.transforms.control_flow.kept_lists import Growth, Inner, KeptList, LoopLists, closed, opened, rows_of
+from anyshape.transforms.control_flow.kept_lists import Growth, KeptList, LoopLists, closed, opened, rows_of
 from anyshape.transforms.control_flow.kept_objects import (
     MEMBERED,
     MembersFoundError,

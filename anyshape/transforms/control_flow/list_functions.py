@@ -58,16 +58,16 @@ def sorted_(x: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     return KeptList(rows[::-1] if reverse else rows, code, weak=x.weak if type(x) is KeptList else False)
 
 
-def list_(x: Any = (), /) -> Any:
-    """Return `list(x)`, also of items whose number a run knows."""
+def list_(kind: type, x: Any = (), /) -> Any:
+    """Return `list(x)` or `tuple(x)`, also of items whose number a run knows."""
     code = _makes_lists()
     if type(x) is KeptList:
-        return x.copy()
+        return x.copy(kind)
     if code is None or not has_length(x):
-        return list(x)
+        return kind(x)
     if type(x) is Range:
-        return KeptList(x.as_operand(), code, weak=True)
-    return KeptList(x.copy(), code, weak=False)
+        return KeptList(x.as_operand(), code, weak=True, kind=kind)
+    return KeptList(x.copy(), code, weak=False, kind=kind)
 
 
 def has_length(x: Any) -> bool:

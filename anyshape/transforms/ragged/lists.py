@@ -18,12 +18,10 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
-from anyshape.tracing.pytrees import register_class
 from anyshape.tracing.source.iterated import reads_as_examples
 from anyshape.tracing.source.read import as_read
 from anyshape.tracing.trace import active_builder
-from anyshape.transforms.control_flow.iterables import is_open
-from anyshape.transforms.control_flow.kept_lists import KeptList, map_tree
+from anyshape.transforms.control_flow.kept_lists import KeptList
 from anyshape.transforms.grad import grad, value_and_grad
 from anyshape.transforms.jit import jit
 from anyshape.transforms.jitted import Jitted
@@ -54,22 +52,6 @@ class Listed(Ragged):
 
 
 register_batch(Listed)
-
-
-class _Rows:
-    """Tree of arrays that stands for the list of their rows."""
-
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-
-    def __len__(self) -> int:
-        return len(pytrees.flatten(self.rows)[0][0])
-
-    def __getitem__(self, i: int) -> Any:
-        return map_tree(lambda x: x[i], self.rows)
-
-
-register_class(_Rows, lambda x: ((x.rows,), None), lambda _, parts: _Rows(parts[0]))
 
 
 class ListCalls:
@@ -126,7 +108,8 @@ class ListCalls:
 
 def _called(inner: Jitted, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of a call with batches, with lists in place of batches."""
-    return optree.tree_map(_as_list, inner(*args, **kwargs), is_leaf=_is_listed, namespace=pytrees.NAMESPACE)
+    as_list = lambda x: [*x] if isinstance(x, Listed) else x
+    return optree.tree_map(as_list, inner(*args, **kwargs), is_leaf=_is_listed, namespace=pytrees.NAMESPACE)
 
 
 def _is_uniform(items: Sequence[Any]) -> bool:
@@ -139,11 +122,7 @@ def _is_uniform(items: Sequence[Any]) -> bool:
 
 
 def _is_listed(x: Any) -> bool:
-    return isinstance(x, (Listed, _Rows))
-
-
-def _as_list(x: Any) -> Any:
-    return [*x] if isinstance(x, Listed) else [x[i] for i in range(len(x))] if isinstance(x, _Rows) else x
+    return isinstance(x, Listed)
 
 
 def _of_batches(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -161,16 +140,9 @@ def _of_batches(function: Callable[..., Any]) -> Callable[..., Any]:
 
         result = as_read(function)(*map(put, args), **{name: put(x) for name, x in kwargs.items()})
         leaves, tree = pytrees.flatten(result)
-        return pytrees.unflatten(tree, [_result(x) if type(x) is KeptList else x for x in leaves])
+        return pytrees.unflatten(tree, [x.batch if type(x) is KeptList and x.batch is not None else x for x in leaves])
 
     return run
-
-
-def _result(x: KeptList) -> Any:
-    """Return what stands for a list of a loop in the result."""
-    if x.batch is not None:
-        return x.batch
-    return _Rows(x.rows) if is_open(x.length) else x
 
 
 # -- calls of vmap whose examples have results of several sizes ------------------------------------------------------

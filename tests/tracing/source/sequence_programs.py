@@ -94,7 +94,7 @@ def _larger_or_less(a, v):
 
 @program
 def pairs_in_a_row(x):
-    out = [x[0] * 2] if len(x) else []
+    out = [0.5]
     for a, b in itertools.pairwise(x):
         if abs(b - a) > 1:
             out.append(b)
