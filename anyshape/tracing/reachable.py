@@ -7,6 +7,7 @@ import abc
 import collections
 import contextlib
 import functools
+import io
 import operator
 import sys
 import types
@@ -39,7 +40,7 @@ class Walk:
     read what lies outside of the process.
     """
 
-    def __init__(self, function: Callable[..., Any] | holders.Roots) -> None:
+    def __init__(self, function: Callable[..., Any] | holders.Roots, in_full: Iterable[int] = ()) -> None:
         self.things: list[tuple[str, Any]] = []
         self.holders: list[holders.Holder] = []
         self.unwatched: list[holders.Unwatched] = []
@@ -49,9 +50,11 @@ class Walk:
         self.reads_all = self._has_reader = False
         roots = function if isinstance(function, holders.Roots) else holders.Roots({"": function})
         self._without = roots.without
-        self._in_full: set[int] = set()  # ids of things that are compared by content
+        self._in_full: set[int] = set(in_full)  # ids of things that are compared by content, whatever their size
+        self.of_packages: set[int] = set()  # ids of what objects of other packages hold, whose code may read values
         self._home = code_origin.package(next(iter(roots.values())))
         self.seen: set[int] = set()
+        self._holding: dict[int, int] = {}  # for each thing, the number of the one that holds it
         self.root, self._opened = function, -1
         self._spaces: dict[int, holders.Namespace] = {}
         self._waiting: dict[str, list[holders.Namespace]] = collections.defaultdict(list)
@@ -95,8 +98,16 @@ class Walk:
         self.seen.add(id(value))
         self.things.append((label, value))  # the reference keeps the id valid
         of = self._opened if of is None else of
+        self._holding[id(value)] = max(of, 0)
         if self._in_full and of >= 0 and self._is_in_full(of):
             self._in_full.add(id(value))
+        if of >= 0 and self._is_of_package(self.things[of][1]):
+            self.of_packages.add(id(value))
+
+    def _is_of_package(self, value: Any) -> bool:
+        if id(value) in self.of_packages:
+            return True
+        return not isinstance(value, _OF_CODE) and self._origin(type(value).__module__) == "installed"
 
     def _refuse_more(self, label: str) -> None:
         if not self.is_full:
@@ -402,18 +413,28 @@ class Walk:
     def _note_opaque(self, label: str, value) -> None:
         """List an object whose attributes and items cannot be seen."""
         kind = type(value)
-        if is_stream(value) or (kind.__module__ in code_origin.IMMUTABLE_MODULES and not hasattr(kind, "__next__")):
+        if is_stream(value) or (code_origin.is_immutable(kind) and not hasattr(kind, "__next__")):
             return
         if hasattr(kind, "__next__"):
+            if issubclass(kind, io.IOBase) and holders.hold_content(self, label, value):
+                return
             self.unwatched.append(holders.Unwatched(label, f"{_article(kind.__name__)} {_ITERATING} as an argument"))
-        elif kind is not object and not (self.is_in_full and holders.hold_content(self, label, value)):
+        elif kind is not object and not (_is_named(value) or self._is_compared(label, value)):
             self.unwatched.append(
                 holders.Unwatched(label, f"what an object of {kind.__module__}.{kind.__name__} keeps")
             )
 
+    def _is_compared(self, label: str, value: Any) -> bool:
+        """Return whether an object is compared by content, or else what holds it and gives its own state."""
+        if holders.hold_content(self, label, value):
+            return True
+        label, owner = self.things[self._holding.get(id(value), 0)]
+        gives_state = getattr(type(owner), "__getstate__", None) is not object.__getstate__
+        return gives_state and not isinstance(owner, _OF_CODE) and holders.hold_content(self, label, owner)
+
     def open_subclass(self, label: str, value: Any, plain: tuple[type, ...]) -> None:
         """Follow the attributes of a container whose class is the user's own."""
-        if type(value) not in plain and self._origin(type(value).__module__) == "user":
+        if type(value) not in plain and self._origin(type(value).__module__) != "stdlib":
             self.open_object(label, value)
 
 
@@ -441,6 +462,12 @@ def _is_node(kind: type) -> bool:
     """Return True for a class of pytrees; a class that its metaclass makes unhashable is none."""
     hashable = type(kind).__hash__ is not None
     return hashable and optree.register_pytree_node.get(kind, namespace=NAMESPACE) is not None
+
+
+def _is_named(value: Any) -> bool:
+    """Return whether an object is a function in C that stands in its module under its name."""
+    name, home = getattr(value, "__name__", ""), sys.modules.get(str(getattr(value, "__module__", "")))
+    return type(name) is str and getattr(home, name, None) is value
 
 
 def _article(noun: str) -> str:

@@ -489,6 +489,7 @@ class Jitted:
 
         is_off = (self.options.read_source or config.read_source) == "off"
         trace, scope = read() if is_off else retried(read, loops)
+        self._cache.compare_in_full(trace)
         trace = trace if call.key.library is None else replace(trace, home=call.home)
         return TracedCall(trace, scope, made_for, reasons, static_state)
 

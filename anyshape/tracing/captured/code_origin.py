@@ -75,6 +75,14 @@ IMMUTABLE_MODULES = {
 }  # fmt: skip
 
 
+def is_immutable(kind: type) -> bool:
+    """Return whether objects of a class never change; a class of a package may say that it is of `builtins`."""
+    return kind.__module__ in IMMUTABLE_MODULES and not (kind.__module__ == "builtins" and kind.__flags__ & _HEAP_TYPE)
+
+
+_HEAP_TYPE = 1 << 9  # flag of classes that are made at run time
+
+
 def package(function: Any) -> str:
     """Return the package that the function belongs to: its code is followed, wherever it is installed."""
     return str(getattr(function, "__module__", "") or "").partition(".")[0]

@@ -16,9 +16,7 @@ from anyshape.graph.ir.builder import Traced
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.numpy.serve import FUNCTIONS
 from anyshape.support.lazy_dataclass import NamedTuple
-from anyshape.tracing.captured.containers import InseparableError, digest, pickled
-
-_MOST_COPIED = 1 << 26  # bytes of a table that are kept beside it: comparing takes a fifth of the time of a digest
+from anyshape.tracing.captured.containers import MOST_COPIED, InseparableError, digest, pickled
 
 
 class _Content(NamedTuple):
@@ -38,7 +36,7 @@ def is_table_class(kind: type) -> bool:
 def content_of_table(x: Any) -> bytes:
     """Return all that a table holds, as a digest if that is large."""
     head, buffers = pickled(x)
-    if sum([b.nbytes for b in buffers]) > _MOST_COPIED:
+    if sum([b.nbytes for b in buffers]) > MOST_COPIED:
         return digest(head, buffers)
     return b"".join([head, *buffers])
 

@@ -34,6 +34,7 @@ from anyshape.tracing.captured.code_origin import Line, changing_line, naming_li
 from anyshape.tracing.captured.containers import (
     BUFFERS,
     BYTES,
+    SMALL,
     UNBOUND,
     Holder,
     Roots,
@@ -41,6 +42,7 @@ from anyshape.tracing.captured.containers import (
     dict_of,
     of_class,
     read_holder,
+    size_in_bytes,
 )
 from anyshape.tracing.reachable import Walk
 
@@ -88,6 +90,7 @@ class Watch:
         self.reads_outside: bool = walk.reads_outside
         self.unwatched: tuple[Unwatched, ...] = tuple(walk.unwatched)
         self.ids: set[int] = walk.seen
+        self.of_packages: set[int] = walk.of_packages
         self.things: Sequence[tuple[str, Any]] = walk.things  # an id in a snapshot stays that of its object
         self._before: list[list[Any]] = [read_holder(h) for h in self.holders]
         self._test: _Test | None = None
@@ -211,14 +214,14 @@ def _is_shown(holder: Holder) -> bool:
     return holder.kind in _SHOWN and not any(str(name).startswith("__") for name in holder.names)
 
 
-def watch(function: Callable[..., Any] | Roots) -> Watch:
-    """Return a snapshot of what a function reaches."""
+def watch(function: Callable[..., Any] | Roots, in_full: Collection[int] = ()) -> Watch:
+    """Return a snapshot of what a function reaches; `in_full` are ids of what is compared whatever its size."""
     for _ in range(_TRIES):
         try:
-            return Watch(Walk(function))
+            return Watch(Walk(function, in_full))
         except RuntimeError:  # another thread changed the size of a container
             continue
-    return Watch(Walk(function))
+    return Watch(Walk(function, in_full))
 
 
 def _without_own_code(holders: Sequence[Holder]) -> Sequence[Holder]:
@@ -528,6 +531,7 @@ class CapturedState:
         self.version: int = 0
         self.watch: Watch | None = None
         self._interfered: list[Change] = []  # changes by other threads while the function was traced
+        self._in_full: set[int] = set()  # ids of large arrays that are no constants of a program: Python read them
         self._said: set[str] = set()
         self._often: Counter[str] = Counter()
         self._unexplained: Counter[str] = Counter()
@@ -577,7 +581,7 @@ class CapturedState:
     def take(self) -> Watch:
         """Return the snapshot; take one if there was none, or if changes from outside began a new version."""
         if self.watch is None:
-            self.watch = watch(self.function)
+            self.watch = watch(self.function, self._in_full)
             self._say_unwatched(self.watch)
         return self.watch
 
@@ -587,7 +591,8 @@ class CapturedState:
 
         Yields a snapshot from before the trace.
         """
-        before = self.watch if self.watch is not None and self.watch.is_unchanged() else watch(self.function)
+        kept = self.watch if self.watch is not None and self.watch.is_unchanged() else None
+        before = watch(self.function, self._in_full) if kept is None else kept
         try:
             yield before
         finally:
@@ -595,9 +600,24 @@ class CapturedState:
                 self.watch = before
             else:
                 changes = before.changes()
-                self.watch = watch(self.function)
+                self.watch = watch(self.function, self._in_full)
                 self._own(changes)
             self._say_unwatched(self.watch)
+
+    def compare_in_full(self, constants: Sequence[np.ndarray]) -> None:
+        """Compare large arrays by content whose values Python may have read: what a program holds, it reads anew.
+
+        Code of packages may do both with arrays of their objects, and with arrays of other classes.
+        """
+        if (now := self.watch) is None:
+            return
+        held = {number for x in constants for number in _ids(x)}
+        is_plain = lambda x: type(x) is np.ndarray and x.dtype.names is None and id(x) not in now.of_packages
+        is_held = lambda x: is_plain(x) and not held.isdisjoint(_ids(x))
+        large = [x for _, x in now.arrays if size_in_bytes(x) > SMALL and id(x) not in self._in_full]
+        if read := [x for x in large if not is_held(x)]:
+            self._in_full.update(map(id, read))
+            self.watch = watch(self.function, self._in_full)
 
     # -- changes that a trace makes itself
 
@@ -670,6 +690,17 @@ class CapturedState:
             code, number = line or (self._codes[0], self._codes[0].co_firstlineno) if self._codes else (None, 0)
             where = None if code is None else SourceLine(code.co_filename, number, code.co_name)
             tell(f"{self.name}: {text}", category, where)
+
+
+def _bases(x: Any) -> Iterator[Any]:
+    """Yield an array, and what has its memory."""
+    while x is not None:
+        yield x
+        x = getattr(x, "obj" if type(x) is memoryview else "base", None)
+
+
+def _ids(x: Any) -> Iterator[int]:
+    return map(id, _bases(x))
 
 
 def static_state(state: CapturedState, values: Mapping[str, Any], in_full: Collection[str]) -> CapturedState:

@@ -622,6 +622,12 @@ class Cache:
         finally:
             self.state_holds = state.test()
 
+    def compare_in_full(self, trace: Trace) -> None:
+        """Compare large arrays by content that the function reaches and a program does not hold."""
+        if self.state is not None:
+            self.state.compare_in_full([a for _, a in trace.graph.constants])
+            self.state_holds = self.state.test()
+
     def settle(self, state: CapturedState) -> CapturedState:
         """Return the captured state, `state` if there was none yet; evict entries of an earlier one."""
         if self.state is None:

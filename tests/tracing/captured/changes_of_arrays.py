@@ -6,6 +6,7 @@ import mmap
 import warnings
 
 import numpy as np
+import scipy.sparse
 
 from tests.tracing.captured.case import case, on_the_list
 
@@ -155,14 +156,98 @@ def zero_changes_its_sign():
     w[0] = -0.0
 
 
-@on_the_list("bytes, where the function reads them")
+@case
 def element_of_a_large_array():
     w = np.ones(6000)
     yield lambda x: x * float(w[0])
     w[0] = 3.0
 
 
+@case
+def mean_of_a_large_array():
+    w = np.ones(6000)
+    yield lambda x: x * w.mean()
+    w[7] = 3.0
+
+
+@case
+def large_array_that_decides():
+    w = np.zeros(6000, bool)
+    yield lambda x: x * 2 if w.any() else x
+    w[7] = True
+
+
+@case
+def large_array_in_a_container():
+    w = {"w": [np.ones(6000)]}
+    yield lambda x: x * np.unique(w["w"][0]).size
+    w["w"][0][7] = 3.0
+
+
+@case
+def large_array_of_dates():
+    w = np.zeros(6000, "datetime64[D]")
+    yield lambda x: x * float((w.max() - w.min()).astype(int))
+    w[7] = np.datetime64("1970-01-05")
+
+
+@case
+def large_array_of_records():
+    w = np.zeros(6000, [("i", int), ("x", float)])
+    yield lambda x: x * np.sum(w["x"] * x[0]) + float(w["x"][3])
+    w["x"][3] = 3.0
+
+
+@case
+def large_array_of_objects():
+    w = np.array([1.0] * 6000, object)
+    yield lambda x: x * w[7]
+    w[7] = 3.0
+
+
+@case
+def large_masked_array():
+    w = np.ma.array(np.ones(6000), mask=np.arange(6000) % 3 == 0)
+    yield lambda x: x * float(w.sum())
+    w[7] = np.ma.masked
+
+
+@case
+def large_sparse_matrix():
+    w = scipy.sparse.random(500, 500, 0.1, format="csr", random_state=0)
+    yield lambda x: x * w.sum()
+    w.data[0] += 3.0
+
+
+@case
+def sparse_matrix_that_is_a_dict():
+    w = scipy.sparse.dok_matrix((4, 4))
+    yield lambda x: x * w.tocsr().sum()
+    w[1, 2] = 3.0
+
+
+@case
+def large_array_of_the_standard_library():
+    w = array.array("d", [1.0] * 6000)
+    yield lambda x: x * w[7]
+    w[7] = 3.0
+
+
+@case
+def large_bytearray():
+    w = bytearray(6000)
+    yield lambda x: x * (w[7] + 1)
+    w[7] = 3
+
+
 @on_the_list("bytes, where the function reads them")
+def large_array_that_is_an_operand_too():
+    w = np.ones(6000)
+    yield lambda x: x * float(w[0]) + np.sum(w * x[0])
+    w[0] = 3.0
+
+
+@case
 def large_array_of_a_model():
     class Model:
         def __init__(self):

@@ -4,6 +4,7 @@ import abc
 import copy
 import dataclasses
 import enum
+import io
 import operator
 import os
 import queue
@@ -520,6 +521,13 @@ def event_that_is_set():
     event = threading.Event()
     yield lambda x: x * (3.0 if event.is_set() else 2.0)
     event.set()
+
+
+@case
+def file_in_memory():
+    file = io.StringIO("2.5")
+    yield lambda x: x * float(file.getvalue())
+    file.write("3")
 
 
 @on_the_list("a TextIOWrapper holds a position")
