@@ -98,16 +98,18 @@ class Walk:
         self.seen.add(id(value))
         self.things.append((label, value))  # the reference keeps the id valid
         of = self._opened if of is None else of
-        self._holding[id(value)] = max(of, 0)
-        if self._in_full and of >= 0 and self._is_in_full(of):
-            self._in_full.add(id(value))
-        if of >= 0 and self._is_of_package(self.things[of][1]):
-            self.of_packages.add(id(value))
+        if of >= 0:
+            self._inherit(value, of)
 
-    def _is_of_package(self, value: Any) -> bool:
-        if id(value) in self.of_packages:
-            return True
-        return not isinstance(value, _OF_CODE) and self._origin(type(value).__module__) == "installed"
+    def _inherit(self, value: Any, of: int) -> None:
+        """Note what holds an object, and treat the object like that."""
+        owner = self.things[of][1]
+        self._holding[id(value)] = of
+        if self._in_full and self._is_in_full(of):
+            self._in_full.add(id(value))
+        is_of_package = not isinstance(owner, _OF_CODE) and self._origin(type(owner).__module__) == "installed"
+        if is_of_package or id(owner) in self.of_packages:
+            self.of_packages.add(id(value))
 
     def _refuse_more(self, label: str) -> None:
         if not self.is_full:

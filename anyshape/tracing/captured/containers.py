@@ -377,12 +377,7 @@ def content_beside_attributes(value: Any) -> bytes:
     return content_of({name: x for name, x in value.__getstate__().items() if name not in vars(value)})
 
 
-BYTES = (
-    np.ndarray.tobytes,
-    np.void.tobytes,
-    content_of_array,
-    content_of_buffer,
-)  # readers of the bytes themselves, without a digest
+BYTES = (np.ndarray.tobytes, np.void.tobytes, content_of_array, content_of_buffer)  # without a digest
 
 
 def open_buffer(walk: Visitor, label: str, value: Any) -> None:

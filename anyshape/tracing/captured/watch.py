@@ -16,7 +16,7 @@ import threading
 import types
 import weakref
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
@@ -531,7 +531,7 @@ class CapturedState:
         self.version: int = 0
         self.watch: Watch | None = None
         self._interfered: list[Change] = []  # changes by other threads while the function was traced
-        self._in_full: set[int] = set()  # ids of large arrays that are no constants of a program: Python read them
+        self._in_full: set[int] = set()  # ids of large arrays that Python may have read
         self._said: set[str] = set()
         self._often: Counter[str] = Counter()
         self._unexplained: Counter[str] = Counter()
@@ -591,8 +591,9 @@ class CapturedState:
 
         Yields a snapshot from before the trace.
         """
-        kept = self.watch if self.watch is not None and self.watch.is_unchanged() else None
-        before = watch(self.function, self._in_full) if kept is None else kept
+        before = self.watch
+        if before is None or not before.is_unchanged():
+            before = watch(self.function, self._in_full)
         try:
             yield before
         finally:
@@ -605,18 +606,16 @@ class CapturedState:
             self._say_unwatched(self.watch)
 
     def compare_in_full(self, constants: Sequence[np.ndarray]) -> None:
-        """Compare large arrays by content whose values Python may have read: what a program holds, it reads anew.
+        """Compare large arrays by content whose values Python may have read: a program reads its operands in each run.
 
         Code of packages may do both with arrays of their objects, and with arrays of other classes.
         """
-        if (now := self.watch) is None:
+        if self.watch is None:
             return
-        held = {number for x in constants for number in _ids(x)}
-        is_plain = lambda x: type(x) is np.ndarray and x.dtype.names is None and id(x) not in now.of_packages
-        is_held = lambda x: is_plain(x) and not held.isdisjoint(_ids(x))
-        large = [x for _, x in now.arrays if size_in_bytes(x) > SMALL and id(x) not in self._in_full]
-        if read := [x for x in large if not is_held(x)]:
-            self._in_full.update(map(id, read))
+        large = {id(x): x for _, x in self.watch.arrays if size_in_bytes(x) > SMALL}
+        read = large.keys() - self._in_full - (_operands(large.values(), constants) - self.watch.of_packages)
+        if read:
+            self._in_full |= read
             self.watch = watch(self.function, self._in_full)
 
     # -- changes that a trace makes itself
@@ -699,8 +698,11 @@ def _bases(x: Any) -> Iterator[Any]:
         x = getattr(x, "obj" if type(x) is memoryview else "base", None)
 
 
-def _ids(x: Any) -> Iterator[int]:
-    return map(id, _bases(x))
+def _operands(arrays: Iterable[Any], constants: Sequence[np.ndarray]) -> set[int]:
+    """Return the ids of arrays of numbers whose memory constants have."""
+    memory = {id(base) for x in constants for base in _bases(x)}
+    plain = [x for x in arrays if type(x) is np.ndarray and x.dtype.names is None]
+    return {id(x) for x in plain if any(id(base) in memory for base in _bases(x))}
 
 
 def static_state(state: CapturedState, values: Mapping[str, Any], in_full: Collection[str]) -> CapturedState:
