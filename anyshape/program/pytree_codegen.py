@@ -1,12 +1,12 @@
 """Generated functions for one structure: read the leaves of arguments, and build results.
 
-They handle tuples, lists, dicts with str keys, and None. All else goes through optree: subclasses, registered classes,
-and subclasses of ndarray.
+They handle tuples, lists, dicts with str keys, and None; arguments may have classes in `PARTS`. All else goes through
+optree: subclasses, other registered classes, and subclasses of ndarray.
 """
 
 import itertools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,19 +23,23 @@ MAX_DEPTH = 32  # of nested containers: the parser of Python limits brackets
 _NUMBERS = (*PYTHON_SCALARS, np.generic, np.ndarray, *drawing())  # an ndarray without axes
 _OF_ONE_DTYPE = (bool, float, complex)  # an int that is too large for one dtype gets another
 _KINDS = {"TUPLE": "tuple", "LIST": "list", "DICT": "dict"}  # types by optree's names of kinds
+# by a registered class, the source of the parts of an instance, and of what else two instances are compared by
+PARTS: dict[type, tuple[str, str]] = {}
 
 
-def is_plain(tree: Any) -> bool:
-    """Return True for tuples, lists, dicts with str keys, None and leaves, neither large nor deep."""
-    return tree.num_leaves <= MAX_LEAVES and _has_known_kinds(tree, MAX_DEPTH)
+def is_plain(tree: Any, classes: Collection[type] = ()) -> bool:
+    """Return True for tuples, lists, dicts with str keys, None, classes and leaves, neither large nor deep."""
+    return tree.num_leaves <= MAX_LEAVES and _has_known_kinds(tree, MAX_DEPTH, classes)
 
 
-def _has_known_kinds(tree, depth: int) -> bool:
+def _has_known_kinds(tree, depth: int, classes: Collection[type]) -> bool:
     if (kind := tree.kind.name) in ("LEAF", "NONE"):
         return True
+    if tree.type in classes and depth:
+        return all(part.is_leaf() for part in tree.children())
     if kind not in _KINDS or not depth or (kind == "DICT" and {*map(type, tree.entries())} - {str}):
         return False
-    return all(_has_known_kinds(part, depth - 1) for part in tree.children())
+    return all(_has_known_kinds(part, depth - 1, classes) for part in tree.children())
 
 
 def reader(tree: Any, leaves: Sequence[tuple[Any, ...]], order: Order = Order.KEYS) -> Reader | None:
@@ -71,7 +75,7 @@ def matcher(
 
 
 def _is_readable(tree, leaves: Sequence[tuple[Any, ...]]) -> bool:
-    return is_plain(tree) and all(kind in _NUMBERS for _, _, *kinds in leaves for kind in kinds)
+    return is_plain(tree, PARTS) and all(kind in _NUMBERS for _, _, *kinds in leaves for kind in kinds)
 
 
 class _Reader:
@@ -136,12 +140,23 @@ class _Reader:
             self._leaf(name, *self.leaves[first])
         elif tree.kind.name == "NONE":
             self._reject_if(f"{name} is not None")
+        elif tree.type in PARTS:
+            self._parts(name, tree, first)
         else:
             self._reject_if(f"type({name}) is not {_KINDS[tree.kind.name]}")
             if tree.kind.name == "DICT" and self.order is not Order.NONE:
                 self._in_order(name, tree, first)
             else:
                 self._inside(name, tree, first)
+
+    def _parts(self, name: str, tree, first: int) -> None:
+        """Write the lines for an instance of a registered class."""
+        parts, state = PARTS[tree.type]
+        kind, own = f"k{name}", f"s{name}"
+        example = tree.unflatten(range(tree.num_leaves))
+        self.names |= {kind: tree.type, own: eval(state.format(name), {name: example})}
+        self._reject_if(f"type({name}) is not {kind}", f"{state.format(name)} != {own}")
+        self._unpack(parts.format(name), tree.children(), first)
 
     def _in_order(self, name: str, tree, first: int) -> None:
         """Write the lines for the values of a dict whose keys must come in the order of the structure.

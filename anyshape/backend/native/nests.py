@@ -53,11 +53,14 @@ class Nest:
     def __init__(
         self, op: Any, params: dict[str, Any], metas: Sequence[TensorMeta], results: Sequence[TensorMeta]
     ) -> None:
-        self.metas, self.results = metas, results
+        self.metas, self.results, self.dtypes = metas, results, [m.dtype for m in metas]
         self.state, self.name = "waiting", ""
         self.function: Callable[..., int] | None = None
         try:
             self.text = self.write(op, params, metas, results)
+            kinds = [(k, kind == "carry", m.dtype) for k, (kind, m) in enumerate(zip(self.text.kinds, results))]
+            self.sized = [k for k, kind in enumerate(self.text.kinds) if kind == "sizes"]
+            self.passed = [one for one in kinds if one[0] not in self.sized]
             self.steps = [CalledStep(node) for node in self.text.called]
             self.name = f"nest_{hashlib.sha256(self.text.text.encode()).hexdigest()[:16]}"
         except NotExpressible as reason:
@@ -100,23 +103,26 @@ class Nest:
 
     def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[Any, ...]]) -> list[Any] | None:
         """Return the results for operands, given the sizes of results that are known; None: NumPy is to serve them."""
-        arrays = [_in_c_order(x, m.dtype) for x, m in zip(operands, self.metas, strict=True)]
-        columns = list(zip(self.text.kinds, shapes, self.results, strict=True))
-        passed = [
-            arrays[k].copy() if kind == "carry" else np.empty(shape, meta.dtype)
-            for k, (kind, shape, meta) in enumerate(columns)
-            if kind != "sizes"
-        ]
-        sized = (_Result * (len(columns) - len(passed) or 1))()
+        arrays = [*map(_in_c_order, operands, self.dtypes)]
+        passed = [arrays[k].copy() if is_carry else np.empty(shapes[k], d) for k, is_carry, d in self.passed]
+        sized = (_Result * (len(self.sized) or 1))()
         function = self.function
         if function is None:
             return None  # another thread has left it to NumPy
-        status = RUNS.run(self.steps, function, (np.ndarray, *arrays, *passed), sized, self.links)
+        status = RUNS.run(self.steps, function, (_NDARRAY, *arrays, *passed), sized, self.links)
         if status and declines(status):
             for one in sized:
                 _LIBC.free(one.data)
             return None
-        return _results(columns, passed, sized)
+        if self.sized and not self._take_sized(passed, sized, shapes):
+            return None  # NumPy refuses such sizes
+        return [x if x.ndim else x[()] for x in passed]
+
+    def _take_sized(self, results: list[np.ndarray], sized: Any, shapes: Sequence[tuple[Any, ...]]) -> bool:
+        """Put results whose sizes a run decided among the others; return whether these are as far as they are known."""
+        for k, one in zip(self.sized, sized, strict=True):
+            results.insert(k, _taken(one, self.results[k]))
+        return all(_fits(results[k].shape, shapes[k]) for k in self.sized)
 
 
 def _is_in_c(node: Node) -> bool:
@@ -183,24 +189,22 @@ def nest_of(op: Any, params: Any, metas: Any, results: Any) -> Nest:
     return Nest(op, dict(params), metas, results)
 
 
+_NDARRAY, _FIT = np.ndarray, 0x101  # flags of an array that is aligned and in C order
 _LIBC = ctypes.CDLL(None)
 _LIBC.free.argtypes = [ctypes.c_void_p]
 
 
 def _in_c_order(x: Any, dtype: np.dtype) -> np.ndarray:
     """Return an operand as an aligned array in C order."""
+    if type(x) is _NDARRAY and x.dtype is dtype and x.flags.num & _FIT == _FIT:
+        return x
     array = np.asarray(x, dtype, order="C")
     return array if array.flags.aligned else array.copy()
 
 
-def _results(columns: Sequence[Any], passed: Sequence[np.ndarray], sized: Any) -> list[Any] | None:
-    """Return the results of a run in order; None where one has another size than is known, which NumPy refuses."""
-    left, own = iter(sized), iter(passed)
-    results = [_taken(next(left), meta) if kind == "sizes" else next(own) for kind, _, meta in columns]
-    for x, (kind, shape, _) in zip(results, columns, strict=True):
-        if kind == "sizes" and any(known not in (None, n) for n, known in zip(x.shape, shape, strict=True)):
-            return None
-    return [x if x.ndim else x[()] for x in results]
+def _fits(shape: Sequence[int], known: Sequence[int | None]) -> bool:
+    """Return whether the sizes of a result are those that are known before the run."""
+    return all(size in (None, n) for n, size in zip(shape, known, strict=True))
 
 
 class _Memory:

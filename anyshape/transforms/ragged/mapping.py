@@ -24,6 +24,7 @@ from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import loops as lp
 from anyshape.ops.control import name_sizes
+from anyshape.program.pytree_codegen import PARTS
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import argument_containers
 from anyshape.support.true_types import has_type
@@ -75,7 +76,7 @@ def ragged_map(function: Function, in_axes: Any = 0, out_axes: Any = 0) -> Funct
     name = f"ragged_map({pytrees.function_name(function)})"
     pytrees.check_callable("ragged_map", function)
     known: dict[str, _Kind] = {}
-    apart = _Apart(function, in_axes, out_axes)
+    apart, paths = _Apart(function, in_axes, out_axes), _paths_of(function)
 
     def transformed(*args, **kwargs):
         return _mapped(function, name, in_axes, out_axes, args, kwargs)
@@ -89,7 +90,7 @@ def ragged_map(function: Function, in_axes: Any = 0, out_axes: Any = 0) -> Funct
     def mapped(*args, **kwargs):
         batches = Batches(name, known)
         axes = _axes_of(in_axes, args, name)
-        args = tuple([_walk(x, a, batches.member, p) for x, a, p in zip(args, axes, batches.paths(function, args))])
+        args = tuple([_walk(x, a, batches.member, p) for x, a, p in zip(args, axes, paths(len(args)))])
         kwargs = {key: _walk(x, 0, batches.member, key) for key, x in kwargs.items()}
         if not batches.is_concrete:
             return jitted(*args, **kwargs)
@@ -132,6 +133,18 @@ pytrees.register_class(
     lambda rest, parts: Member(parts[0], None if rest[1] else tuple(parts[1:]), rest[0]),
     optree.GetAttrEntry,
 )
+PARTS[Member] = "{0}.flat, *({0}.sizes or ())", "({0}.group, {0}.sizes is None)"
+
+
+def _paths_of(function: Function) -> Callable[[int], list[str]]:
+    """Return what gives the names of so many arguments by position."""
+
+    @functools.cache
+    def paths(count: int) -> list[str]:
+        names = pytrees.parameter_names(function)
+        return [pytrees.named(f"args[{i}]", names) for i in range(count)]
+
+    return paths
 
 
 class Batches:
@@ -141,11 +154,6 @@ class Batches:
         self.name, self.known = name, known
         self.sizes: list[tuple[Any, ...]] = []
         self.is_concrete = active() is None
-
-    def paths(self, function: Function, args: Sequence[Any]) -> list[str]:
-        """Return the names of arguments by position."""
-        names = pytrees.parameter_names(function)
-        return [pytrees.named(f"args[{i}]", names) for i in range(len(args))]
 
     def member(self, x: Any, axis: int, path: str) -> Any:
         """Return a mapped argument with the lengths of its group; arrays stay as they are."""
@@ -302,8 +310,8 @@ class _Apart:
             texts.append(f"{path}.shape is {(*rows, *rest)}")
             return x
 
-        paths = Batches("", {}).paths(self.mapped, args)
-        for x, axis, path in zip(args, _axes_of(self.in_axes, args, "ragged_map"), paths, strict=True):
+        axes = _axes_of(self.in_axes, args, "ragged_map")
+        for x, axis, path in zip(args, axes, _paths_of(self.mapped)(len(args)), strict=True):
             _walk(x, axis, visit, path)
         for key, x in kwargs.items():
             _walk(x, 0, visit, key)

@@ -17,6 +17,7 @@ import anyshape.numpy as anp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
 from anyshape.ops.subgraph_call import calls_with_lists
+from anyshape.program.pytree_codegen import PARTS
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import register_class
 from anyshape.tracing.values_of_trees import register_values
@@ -328,6 +329,7 @@ def register_batch(kind: type[Ragged]) -> None:
         _Values, lambda x: ((x.batch.flat,), Held(x.batch.sizes)), lambda held, parts: made(parts[0], held.value, kind)
     )
     register_values(kind, _Values)
+    PARTS[kind] = "{0}.flat, *{0}.sizes", "None"
 
 
 register_batch(Ragged)

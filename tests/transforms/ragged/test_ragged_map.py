@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyshape import Ragged, config, errors, grad, hessian, jit, jvp, ragged_map, scan, vjp, vmap
+from anyshape.program.pytree_codegen import NO_MATCH
 
 RNG = np.random.default_rng(0)
 W = RNG.normal(size=4)
@@ -162,6 +163,20 @@ def test_results_of_vmap_may_differ_in_size():
     same(positive(rows), [row[row > 0] for row in rows])
     assert isinstance(positive(rows), Ragged) and isinstance(positive(abs(rows)), np.ndarray)
     same(vmap(lambda x, k: x[:k], in_axes=(None, 0))(rows[0], np.array([0, 2])), [rows[0][:0], rows[0][:2]])
+
+
+def test_calls_with_batches_have_a_fast_path():
+    """Generated code reads batches among arguments, also batches of several axes."""
+    summed = jit(lambda w, batch: ragged_map(lambda w, x: (x * w).sum(), in_axes=(None, 0))(w, batch))
+    images = [np.ones((2, 3)), np.ones((1, 1))]
+    for xs, w in ((batch(2, 3), W), (images, 2.0)):
+        ragged = Ragged.from_list(xs)
+        for _ in range(3):
+            np.testing.assert_allclose(summed(w, ragged), [(x * w).sum() for x in xs])
+            np.testing.assert_allclose(summed(w, ragged + 1), [((x + 1) * w).sum() for x in xs])
+        assert summed._cache.first_path(summed, (w, ragged), {}) is not NO_MATCH
+    assert summed._cache.first_path(summed, (1.0, Ragged.from_list(batch(1, 2))), {}) is NO_MATCH
+    assert summed.cache_info().traces == 2
 
 
 def test_examples_may_be_trees():
