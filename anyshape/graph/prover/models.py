@@ -277,6 +277,7 @@ def _in_factor(variable: DimVar, atom: Atom, *, is_product: bool) -> bool:
 
 _MODELS = 32
 _NUMBERS = 4  # of claims, which sizes of a first model are
+_FEW_MODELS = 2  # that cost less than integer sets
 _FIRST_MODELS = 5  # stay first: the sizes of the call, or the initial models
 
 
@@ -357,11 +358,10 @@ class KnownModels:
         """Return False if a model is found that makes the claim false, else None.
 
         The facts are those connected with the claim, the claim over free variables first. Without links among them,
-        integer sets answer sooner.
+        integer sets answer soon, and few models are tried before.
         """
-        if not any(f.relation in LINKS for f in facts[1:]):
-            return None
-        models = self._separating(claim, facts)
+        few = None if any(f.relation in LINKS for f in facts[1:]) else _FEW_MODELS
+        models = self._separating(claim, facts) if few is None else self._near_known(facts, few)
         return False if any(truth(claim, m) is False and self.add(m, known) for m, known in models) else None
 
     def _separating(self, claim: Claim, facts: Sequence[Claim]) -> Iterator[tuple[Model, Model | None]]:
@@ -375,6 +375,12 @@ class KnownModels:
                 return
         for sizes in separating_models(claim, facts):
             yield Model(self.complete(sizes), sizes.make), None
+
+    def _near_known(self, facts: Sequence[Claim], count: int) -> Iterator[tuple[Model, Model]]:
+        """Yield variants of a known model in which the sides of the first claim differ."""
+        for known in self.all()[:1]:
+            for sizes in itertools.islice(separating_models(facts[0], facts[1:]), count):
+                yield Model(self.complete(self._free(known) | sizes), _distinct), known
 
     def _free(self, known: Model) -> Assignment:
         """Return the sizes of a model that claims mention and no equality determines."""
