@@ -19,7 +19,7 @@ import numpy as np
 
 import anyshape.numpy as anp
 from anyshape.errors import ConcretizationError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import Traced, active_builders, user_line
+from anyshape.graph.ir.builder import Traced, active_builders, errors_so_far, user_line
 from anyshape.tracing import pytrees
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.captured.code_origin import package
@@ -36,6 +36,7 @@ __all__ = [
 
 Function = Callable[..., Any]
 _FORWARD: ContextVar[bool] = ContextVar("_FORWARD", default=False)
+_ANSWER: ContextVar[Any] = ContextVar("_ANSWER", default=None)  # gives values to primitives in one that is traced
 
 
 @contextlib.contextmanager
@@ -240,14 +241,17 @@ class Rules:
         """Return `call(*trees)`: traced, or called back if that fails or needs values. A result is as `like`."""
         if key not in self.called_back:
             builder = active_builder()
-            answer, start = builder.answer, len(builder.nodes)
+            answer, start, forget_errors = builder.answer, len(builder.nodes), errors_so_far()
+            token = _ANSWER.set(answer or _ANSWER.get())
             builder.answer = None
             try:
                 return call(*trees)
             except Exception:
                 builder.forget_effects(start)
+                forget_errors()
             finally:
                 builder.answer = answer
+                _ANSWER.reset(token)
         result = _called_back(self.name, call, like, trees)
         self.called_back.add(key)
         return result
@@ -377,25 +381,42 @@ def _barrier(problem: str, tree: Any) -> Any:
 def _called_back(name: str, call: Function, like: Any, trees: Sequence[Any]) -> Any:
     leaves, tree = pytrees.flatten(trees)
     traced = [i for i, x in enumerate(leaves) if isinstance(x, Traced)]
+    on_leaves = lambda leaves: call(*pytrees.unflatten(tree, leaves))
 
     def on_arrays(*arrays: Any) -> Any:
         filled = list(leaves)
         for i, x in zip(traced, arrays, strict=True):
             filled[i] = x
-        return call(*pytrees.unflatten(tree, filled))
+        return pytrees.tree_map(np.asarray, on_leaves(filled))
 
-    operands = [leaves[i] for i in traced]
     if like is not None:
         spec = pytrees.tree_map(lambda x: ShapeDtypeStruct(anp.shape(x), anp.result_type(x)), like)
     else:
-        example = on_arrays(*[_value_of(x, name) for x in operands])
-        spec = pytrees.tree_map(lambda y: ShapeDtypeStruct(", ".join("?" * np.ndim(y)), np.result_type(y)), example)
-    return pure_callback(lambda *arrays: pytrees.tree_map(np.asarray, on_arrays(*arrays)), spec, *operands)
+        values = [_value_of(x, name) if isinstance(x, Traced) else x for x in leaves]
+        example = on_leaves(values)
+        open_sizes = lambda y: ", ".join("?" * np.ndim(y))
+        shape = anp.broadcast_shapes(*map(anp.shape, leaves)) if _broadcasts(on_leaves, values, example) else None
+        spec = pytrees.tree_map(lambda y: ShapeDtypeStruct(shape or open_sizes(y), np.result_type(y)), example)
+    return pure_callback(on_arrays, spec, *[leaves[i] for i in traced])
+
+
+def _broadcasts(on_leaves: Function, values: Sequence[Any], example: Any) -> bool:
+    """Return whether a result has the shape that operands broadcast to, for these operands and for twice their sizes.
+
+    A program requires this of each run; other sizes of results stay open.
+    """
+    double = lambda x: np.tile(x, [1 + (n > 1) for n in np.shape(x)]) if np.ndim(x) else x
+    try:
+        twice = list(map(double, values))
+        shapes = [np.broadcast_shapes(*map(np.shape, xs)) for xs in (values, twice)]
+        return shapes[0] != shapes[1] and shapes == [np.shape(example), np.shape(on_leaves(twice))]
+    except Exception:  # such as that of a system of equations which is singular then
+        return False
 
 
 def _value_of(x: Any, name: str) -> Any:
     """Return the value that a traced array has in the call that is traced: the shape of a result is read from it."""
-    answer: Any = next((b.answer for b in reversed(active_builders()) if b.answer is not None), None)
+    answer: Any = next((b.answer for b in reversed(active_builders()) if b.answer is not None), _ANSWER.get())
     if answer is None:
         advice = "call it in a function of jit or grad"
         raise ConcretizationError(f"the primitive {name}", "traced arrays", user_line(), advice)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from anyshape.errors import AnyshapeError, CheckError, IllegalGraphError, InconclusiveDimensionError, ShapeError
-from anyshape.graph.ir.builder import Builder, Traced, activate, active, active_builders
+from anyshape.graph.ir.builder import Builder, Traced, activate, active, errors_so_far
 from anyshape.graph.ir.graph import DimSource, Graph, Node, Op, Value, params_tuple
 from anyshape.graph.ir.op_local import Closed, NodeSizes, axes_of_variables, close
 from anyshape.graph.prover.constraints import Condition
@@ -144,7 +144,7 @@ def message(error: Exception) -> str:
 
 def of_branch(derive: Callable[[Graph], T], graph: Graph) -> T:
     """Return what is derived from a branch, from a graph that refuses to run if that fails and the branch is void."""
-    hidden = [(builder, builder.hidden_errors) for builder in active_builders()]
+    forget_errors = errors_so_far()
     try:
         return derive(graph)
     except ERRORS as error:
@@ -154,8 +154,7 @@ def of_branch(derive: Callable[[Graph], T], graph: Graph) -> T:
         if not (has_numbers and scope.may_be_void()):
             raise
         refusing = _refusing(graph, scope, f"no sizes were known to take this branch, and {message(error)}")
-    for builder, before in hidden:
-        builder.hidden_errors = before
+    forget_errors()
     return derive(refusing)
 
 

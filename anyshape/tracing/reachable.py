@@ -41,6 +41,14 @@ class Walk:
     """
 
     def __init__(self, function: Callable[..., Any] | holders.Roots, in_full: Iterable[int] = ()) -> None:
+        self.root = function
+        roots = function if isinstance(function, holders.Roots) else holders.Roots({"": function})
+        while not self._has_ended(roots, in_full):
+            pass
+        self.reads_outside: bool = self._has_reader or not self.names.isdisjoint(code_origin.OUTSIDE)
+
+    def _has_ended(self, roots: holders.Roots, in_full: Iterable[int]) -> bool:
+        """Walk, and return False where the code of an installed package turns out to be too much to follow."""
         self.things: list[tuple[str, Any]] = []
         self.holders: list[holders.Holder] = []
         self.unwatched: list[holders.Unwatched] = []
@@ -48,14 +56,16 @@ class Walk:
         self.names: set[str] = set()
         self.is_full: bool = False
         self.reads_all = self._has_reader = False
-        roots = function if isinstance(function, holders.Roots) else holders.Roots({"": function})
         self._without = roots.without
         self._in_full: set[int] = set(in_full)  # ids of things that are compared by content, whatever their size
         self.of_packages: set[int] = set()  # ids of what objects of other packages hold, whose code may read values
-        self._home = code_origin.package(next(iter(roots.values())))
+        first = next(iter(roots.values()))
+        self._home = code_origin.home(first)
+        if self._home != (top := code_origin.package(first)):
+            self.unwatched.append(holders.Unwatched(top, "what its code names, as that reaches too many objects"))
         self.seen: set[int] = set()
         self._holding: dict[int, int] = {}  # for each thing, the number of the one that holds it
-        self.root, self._opened = function, -1
+        self._opened = -1
         self._spaces: dict[int, holders.Namespace] = {}
         self._waiting: dict[str, list[holders.Namespace]] = collections.defaultdict(list)
         self._actions: dict[str, list[Callable[[], None]]] = collections.defaultdict(list)
@@ -68,8 +78,10 @@ class Walk:
         while self._opened + 1 < len(self.things):
             self._opened += 1
             self._open(*self.things[self._opened])
+            if len(self.things) > code_origin.MOST_OF_PACKAGE and code_origin.leave_to_package(self._home):
+                return False
         self._close()
-        self.reads_outside: bool = self._has_reader or not self.names.isdisjoint(code_origin.OUTSIDE)
+        return True
 
     def _origin(self, module: str | None) -> str:
         return code_origin.origin(module, self._home)

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.errors import FrozenDrawError, MutationError, ShapeError
-from anyshape.graph.ir.builder import Builder, Traced, active_builders
+from anyshape.graph.ir.builder import Builder, Traced, errors_so_far
 from anyshape.graph.ir.graph import Value, walk
 from anyshape.graph.prover.user_stack import user_line
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -111,14 +111,12 @@ class _Attempt:
 @contextmanager
 def _attempt(called, name: str) -> Iterator[_Attempt]:
     """Forget the result of an attempt that fails, with the errors that it recorded, and its effects."""
-    before = [(b, b.hidden_errors, b.concretized, b.refused) for b in active_builders()]
-    attempt = _Attempt()
+    attempt, forget_errors = _Attempt(), errors_so_far()
     with effects_undone(called, name) as effects:
         try:
             yield attempt
         except (_UnmappedError, MutationError):
-            for builder, hidden, concretized, refused in before:
-                builder.hidden_errors, builder.concretized, builder.refused = hidden, concretized, refused
+            forget_errors()
     if effects:  # Python would have had them for each row
         attempt.result = None
 

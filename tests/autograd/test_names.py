@@ -4,6 +4,7 @@
 """
 
 import importlib
+import itertools
 import json
 from pathlib import Path
 
@@ -254,6 +255,49 @@ def test_an_argument_whose_values_are_needed():
     for n in ([0, 1, 2, 3], [2, 0, 0, 0], [0, 1, 2, 3]):
         assert gradient(2.0, numpy.array(n)) == sum(i for i, k in enumerate(n) if k > 1)
     assert numpy.ndarray in masks
+
+
+def tower(a, count):
+    """Return a sine whose derivatives are primitives of their own, which take arrays alone."""
+    waves = numpy.sin, numpy.cos, lambda z: -numpy.sin(z), lambda z: -numpy.cos(z)
+    on_arrays = lambda wave: lambda z: wave(numpy.asarray(z, dtype=float))
+    made = [a.extend.primitive(on_arrays(wave)) for wave in waves[:count]]
+    for level, slope in itertools.pairwise(made):
+        a.extend.defvjp(level, lambda ans, z, slope=slope: lambda g: g * slope(z))
+    return made[0]
+
+
+def test_rules_that_call_primitives_on_arrays_have_derivatives():
+    """No argument is fixed for them, and one program serves all sizes."""
+    a = Library("anyshape.autograd")
+    sine = tower(a, 4)
+    loss = lambda w, x: a.numpy.sum(sine(w[0] * x) * x)
+    gradient, curvature = a.top.grad(loss), a.top.hessian(loss)
+    for n in (3, 5, 2):
+        w, x = numpy.array([0.7]), numpy.linspace(0.1, 2, n)
+        numpy.testing.assert_allclose(gradient(w, x), [numpy.sum(numpy.cos(0.7 * x) * x**2)], rtol=1e-12)
+        numpy.testing.assert_allclose(curvature(w, x), [[-numpy.sum(numpy.sin(0.7 * x) * x**3)]], rtol=1e-12)
+    assert gradient.cache_info().traces == curvature.cache_info().traces == 1
+
+
+@pytest.mark.parametrize("sizes", [(3, 5), (5, 3), (1, 4)], ids=str)
+@pytest.mark.parametrize(
+    "function", [numpy.sort, numpy.cumsum, lambda x: x[:3], lambda x: x[x > 1], lambda x: numpy.outer(x, x), numpy.sum],
+    ids=["sort", "cumsum", "first three", "some", "outer", "sum"],
+)  # fmt: skip
+def test_sizes_of_what_is_called_back(function, sizes):
+    """A result has the size of its operand only where it has that at twice the size, too."""
+    a = Library("anyshape.autograd")
+    on_arrays = lambda x: numpy.array(function(numpy.asarray(x, dtype=float)))
+    changes = lambda x: [(on_arrays(x + step) - on_arrays(x - step)) / 2e-4 for step in 1e-4 * numpy.eye(len(x))]
+    made = a.extend.primitive(on_arrays)
+    a.extend.defvjp(made, lambda ans, x: lambda g: numpy.array([numpy.sum(numpy.array(g) * y) for y in changes(x)]))
+    loss = a.top.value_and_grad(lambda x: a.numpy.sum(made(x)))
+    for n in sizes:
+        x = numpy.sin(numpy.arange(1.0, n + 1)) * 3
+        value, gradient = loss(x)
+        numpy.testing.assert_allclose(value, numpy.sum(on_arrays(x)))
+        numpy.testing.assert_allclose(gradient, [numpy.sum(y) for y in changes(x)])
 
 
 def test_rules_of_broken_code_name_the_error():

@@ -437,6 +437,17 @@ def unhidden(error: E) -> E:
     return error
 
 
+def errors_so_far() -> Callable[[], None]:
+    """Return what has all traces forget the errors that they record from here on, as an attempt that fails leaves."""
+    before = [(b, b.hidden_errors, b.concretized, b.refused) for b in active_builders()]
+
+    def forget() -> None:
+        for builder, hidden, concretized, refused in before:
+            builder.hidden_errors, builder.concretized, builder.refused = hidden, concretized, refused
+
+    return forget
+
+
 def decide_by_sizes(scope: Scope, claim: Claim) -> bool:
     """Return the answer to a decision of Python; an open one ends the trace, also where the user's code hides it."""
     try:

@@ -21,7 +21,7 @@ import numpy as np
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.tracing.captured import containers, tables
-from anyshape.tracing.captured.code_origin import ATOMS, PLAIN_BASES, is_whole, origin, package
+from anyshape.tracing.captured.code_origin import ATOMS, PLAIN_BASES, home, is_whole, origin
 
 MOST_PARTS = 512  # of one function, which each call compares
 MEMO = "<made by anyshape>"  # attribute of functions that no code can name, and that says nothing of them
@@ -78,7 +78,7 @@ class Reading:
 
     def __init__(self, function: Any, names: Collection[str] | None = None, most: int = MOST_PARTS) -> None:
         self.names, self._most, self._root = names, most, function
-        self._home = package(function.function if type(function) is WithObjects else function)
+        self._home = home(function.function if type(function) is WithObjects else function)
         self.arrays: list[np.ndarray] = []
         self.numbers: list[Any] = []
         self.places: list[NumberPlace] = []

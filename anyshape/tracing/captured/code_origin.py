@@ -88,6 +88,24 @@ def package(function: Any) -> str:
     return str(getattr(function, "__module__", "") or "").partition(".")[0]
 
 
+MOST_OF_PACKAGE = 2_000  # objects that functions of an installed package may reach before its code counts as installed
+_LARGE: set[str] = set()  # packages whose functions reach more
+
+
+def home(function: Any) -> str:
+    """Return the package whose code is followed for a function, "" where that is too much."""
+    top = package(function)
+    return "" if top in _LARGE else top
+
+
+def leave_to_package(home: str) -> bool:
+    """Follow the code of a package no more, if it is an installed one; return whether it is."""
+    if not home or _origin(home) != "installed":
+        return False
+    _LARGE.add(home)
+    return True
+
+
 def origin(module: str | None, home: str) -> str:
     """Return "user", "library", "stdlib" or "installed" for a module; the package `home` is the user's."""
     top = str(module).partition(".")[0]

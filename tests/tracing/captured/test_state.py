@@ -168,6 +168,30 @@ def test_a_memo_that_a_package_keeps_is_not_told_of(caught, monkeypatch, tmp_pat
     assert f(2.0) == 24.0
 
 
+def test_code_of_a_large_package_is_not_followed_but_objects_are(monkeypatch, tmp_path):
+    (tmp_path / "site-packages").mkdir()
+    names = [f"f{i}" for i in range(2500)]
+    source = f"""
+        class Model:
+            def __init__(self, rate):
+                self.rate, self.data = rate, {{"x": [1.0, 2.0]}}
+
+            def loss(self):
+                return lambda w: [{", ".join(names)}][0](w * self.rate * self.data["x"][1])
+    """
+    text = "\n".join([f"def {name}(x): return x" for name in names]) + textwrap.dedent(source)
+    (tmp_path / "site-packages" / "large_package_of_a_test.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
+    model = importlib.import_module("large_package_of_a_test").Model(3.0)
+    f = anyshape.jit(model.loss())
+    assert f(2.0) == 12.0
+    model.data["x"][1] = 5.0
+    assert f(2.0) == 30.0
+    model.rate = 1.0
+    assert f(2.0) == 10.0 and len(f.state.watch.things) < 50
+    assert any("large_package_of_a_test" in str(line) for line in f.explain().programs[0].unwatched)
+
+
 @pytest.mark.parametrize("make", [m for m in OWN if m is not counts_by_setattr], ids=lambda make: make.__name__)
 def test_the_line_that_changes_it_is_named(make, caught):
     function, code = make()
