@@ -75,10 +75,7 @@ def __getattr__(name: str) -> Any:
         return globals().setdefault(name, getattr(_load(_HOMES[name]), name))
     if name in ("autograd", "cluster", "debug", "jax", "numpy", "ops", "optimize", "scipy", "torch"):
         return _load(f"anyshape.{name}")
-    missing = AttributeError(f"module 'anyshape' has no attribute {name!r}", name=name, obj=_sys.modules[__name__])
-    if not name.startswith("_") and (advice := _load("anyshape.support.elsewhere").instead_of_name(name)):
-        missing.add_note(f"  {advice}")
-    raise missing
+    raise _load("anyshape.support.elsewhere").missing(_sys.modules[__name__], name)
 
 
 def __dir__() -> list[str]:

@@ -34,7 +34,13 @@ def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
     """
     if not isinstance(fmt, str):
         raise ArgumentError("debug.print", "fmt", f"is of type {type(fmt).__name__}, not a text", 'write "{}"')
-    text, used = Text.of_format(fmt, args, kwargs)
+    try:
+        text, used = Text.of_format(fmt, args, kwargs)
+    except (KeyError, IndexError) as error:
+        problem, advice = "has more fields than values", "give a value for each {}"
+        if isinstance(error, KeyError):
+            problem, advice = f"names {error.args[0]!r}, which is not given", f"write {error.args[0]}=... behind it"
+        raise ArgumentError("debug.print", "fmt", problem, advice) from None
     if unused := [str(key) for key in (*range(len(args)), *kwargs) if key not in used]:
         raise ArgumentError("debug.print", f"argument {unused[0]}", "is not in the format", f"write {fmt + ' {}'!r}")
     show([*text.parts, "\n"])

@@ -1,5 +1,6 @@
 """Define the errors about sizes, shapes and specifications."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,15 @@ MATRICES = {
     "the condition number of an empty matrix is not defined",
     "incompatible dimensions",
 }
+_ADVICE = (  # what to do, by what the reason says
+    (r"\bvector\b|(must|needs?|with|of).* one axis", "pass an array of one axis, such as x.ravel()"),
+    ("axes must differ|each once|each axis once|not different axes", "name each axis once, counted from 0"),
+    ("is not one of|is not '", "write one of these"),
+    ("cannot be zero|is 0$|is NaN", "give a number that is not 0 or NaN"),
+    ("as many|one start for each", "give one for each axis"),
+    (r"\baxes\b|matri[xc]", "add axes with x[None], or take some away with x[0]"),
+    ("", "change the operands so that NumPy would accept them"),
+)
 NO_TRANSFORM = "a cosine transform of type 1 needs two points"  # where SciPy raises RuntimeError
 
 
@@ -33,13 +43,13 @@ class ShapeError(AnyshapeError, ValueError, IndexError, TypeError):
     NumPy raises ValueError for most, IndexError for some, and `polyfit` and `splrep` raise TypeError, so this is all.
     """
 
-    advice: str = "change the operands so that NumPy would accept them"
+    advice: str = ""
 
     def __init__(
         self, primitive: str, why: str, operands: Sequence[object] = (), where: object = None, advice: str = ""
     ) -> None:
         self.primitive, self.why, self.operands, self.where = primitive, why, tuple(operands), where
-        self.advice = advice or self.advice
+        self.advice = advice or self.advice or next(text for part, text in _ADVICE if re.search(part, why))
         super().__init__(f"{messages.operation(primitive, where)}: {why}{messages.at(where)}\n  {self.advice}")
 
 

@@ -380,10 +380,7 @@ def named(name: str) -> Any:
     if name in HOMES["numpy"]:
         return _defined("numpy", name)
     if (name.startswith("_") and name not in _STANDARD) or not hasattr(np, name):
-        missing = AttributeError(f"module 'anyshape.numpy' has no attribute {name!r}", name=name)
-        if name in elsewhere.FUNCTIONS:
-            missing.add_note(f"  write {elsewhere.FUNCTIONS[name]}")
-        raise missing
+        raise elsewhere.missing(sys.modules["anyshape.numpy"], name)
     member = getattr(np, name)
     if not hasattr(member, "_implementation") and name not in _READ_MEMORY:
         return member
@@ -407,9 +404,8 @@ class Module:
 
     def served_by(self, name: str) -> Any:
         """Return what a name stands for, before it is remembered."""
-        missing = AttributeError(f"module 'anyshape.{self.name}' has no attribute {name!r}", name=name)
-        if name.startswith("_") or (member := getattr(self.package, name, missing)) is missing:
-            raise missing
+        if name.startswith("_") or (member := getattr(self.package, name, Module)) is Module:
+            raise elsewhere.missing(sys.modules[f"anyshape.{self.name}"], name)
         return guarded(member, f"{self.name}.{name}") if _is_function(member) else member
 
     def public_names(self) -> list[str]:

@@ -4,6 +4,7 @@
 go with them.
 """
 
+import sys
 from typing import Any
 
 from anyshape.scipy import optimize
@@ -25,10 +26,7 @@ def __getattr__(name: str) -> Any:
         return getattr(gradient_transformations, name)
     if hasattr(optimize, name):
         return getattr(optimize, name)
-    missing = AttributeError(f"module 'anyshape.optimize' has no attribute {name!r}", name=name)
-    if advice := elsewhere.instead_of_name(name):
-        missing.add_note(f"  {advice}")
-    raise missing
+    raise elsewhere.missing(sys.modules[__name__], name)
 
 
 def __dir__() -> list[str]:

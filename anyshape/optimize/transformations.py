@@ -18,6 +18,8 @@ import numpy as np
 
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.tracebacks import short_traceback
+from anyshape.support import elsewhere
+from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import map_trees, tree_leaves, tree_map
 from anyshape.transforms.control import ravel_pytree
 from anyshape.transforms.control_flow.loops import while_loop
@@ -41,6 +43,9 @@ class GradientTransformation(NamedTuple):
     update: Callable[..., tuple[Any, Any]]
 
 
+GradientTransformation.__getattr__ = elsewhere.no_method  # type: ignore[attr-defined]
+
+
 @short_traceback
 def apply_updates(params: Any, updates: Any) -> Any:
     """Return parameters with their updates added, each in the dtype of the parameter.
@@ -53,7 +58,8 @@ def apply_updates(params: Any, updates: Any) -> Any:
 
 
 def _shown(init: Callable[[Any], Any], update: Callable[..., tuple[Any, Any]]) -> GradientTransformation:
-    """Return a transformation whose errors have short tracebacks."""
+    """Return a transformation whose errors have short tracebacks, and name the functions as users write them."""
+    init.__qualname__, update.__qualname__ = "init", "update"
     return GradientTransformation(short_traceback(init), short_traceback(update))
 
 
@@ -69,6 +75,7 @@ def _check_state(state: Any, kind: type, length: int) -> None:
         raise ArgumentError("update", "state", f"is of type {type(state).__name__}", advice)
 
 
+@short_traceback
 def chain(*transformations: GradientTransformation) -> GradientTransformation:
     """Return the transformation that applies several, one after the other.
 
@@ -95,6 +102,7 @@ def chain(*transformations: GradientTransformation) -> GradientTransformation:
 # -- parts
 
 
+@short_traceback
 def scale(factor: float) -> GradientTransformation:
     """Return the transformation that multiplies gradients by a number.
 
@@ -105,6 +113,7 @@ def scale(factor: float) -> GradientTransformation:
     return _stateless(lambda g: g * factor)
 
 
+@short_traceback
 def scale_by_learning_rate(learning_rate: Rate) -> GradientTransformation:
     """Return the transformation that multiplies gradients by `-learning_rate`, a number or a schedule.
 
@@ -115,7 +124,7 @@ def scale_by_learning_rate(learning_rate: Rate) -> GradientTransformation:
     array([-1.,  2.])
     """
     if not callable(learning_rate):
-        return scale(-learning_rate)
+        return scale(-_number("scale_by_learning_rate", learning_rate))
 
     def update(grads, state, params=None, **values) -> tuple[Any, Any]:
         rate = learning_rate(state)
@@ -124,6 +133,7 @@ def scale_by_learning_rate(learning_rate: Rate) -> GradientTransformation:
     return _shown(lambda params: np.int64(0), update)
 
 
+@short_traceback
 def clip(max_delta: float) -> GradientTransformation:
     """Return the transformation that clips each element of gradients to `[-max_delta, max_delta]`.
 
@@ -133,6 +143,7 @@ def clip(max_delta: float) -> GradientTransformation:
     return _stateless(lambda g: np.clip(g, -max_delta, max_delta))
 
 
+@short_traceback
 def clip_by_global_norm(max_norm: float) -> GradientTransformation:
     """Return the transformation that scales gradients down so that their `global_norm` is at most `max_norm`.
 
@@ -162,6 +173,7 @@ def global_norm(tree: Any) -> Any:
     return np.sqrt(total)
 
 
+@short_traceback
 def add_decayed_weights(weight_decay: float) -> GradientTransformation:
     """Return the transformation that adds `weight_decay` times the parameters to gradients.
 
@@ -171,12 +183,13 @@ def add_decayed_weights(weight_decay: float) -> GradientTransformation:
 
     def update(grads, state, params=None, **values) -> tuple[Any, Any]:
         if params is None:
-            raise ArgumentError("add_decayed_weights", "params", "is None", "pass the parameters to update")
+            raise ArgumentError("update", "params", "is missing", "write update(grads, state, params)")
         return _with("params", lambda g, p: g + weight_decay * p, grads, params), state
 
     return _shown(lambda params: (), update)
 
 
+@short_traceback
 def trace_momentum(decay: float, nesterov: bool = False) -> GradientTransformation:
     """Return the transformation that adds `decay` times its last result to gradients: heavy-ball momentum.
 
@@ -203,6 +216,7 @@ class AdamState(NamedTuple):
     square: Any
 
 
+@short_traceback
 def scale_by_adam(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> GradientTransformation:
     """Return the transformation that divides means of gradients by roots of means of their squares.
 
@@ -235,6 +249,16 @@ def scale_by_adam(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Grad
 # -- optimisers
 
 
+def _number(function: str, rate: Any) -> Any:
+    """Return a learning rate; raise ArgumentError for anything but a number or a schedule."""
+    if callable(rate) or has_type(rate, (int, float)) or getattr(rate, "shape", None) == ():
+        return rate
+    shown = f"is an array of {rate.ndim} axes" if hasattr(rate, "ndim") else f"is of type {type(rate).__name__}"
+    advice = f"write o = {function}(1e-3) and state = o.init(params): parameters go there"
+    raise ArgumentError(function, "learning_rate", f"{shown}, not a number", advice)
+
+
+@short_traceback
 def sgd(learning_rate: Rate, momentum: float | None = None, nesterov: bool = False) -> GradientTransformation:
     """Return stochastic gradient descent, with heavy-ball or Nesterov momentum if `momentum` is a number.
 
@@ -243,11 +267,11 @@ def sgd(learning_rate: Rate, momentum: float | None = None, nesterov: bool = Fal
     >>> updates
     array([-0.5,  1. ])
     """
-    if momentum is None:
-        return scale_by_learning_rate(learning_rate)
-    return chain(trace_momentum(momentum, nesterov), scale_by_learning_rate(learning_rate))
+    step = scale_by_learning_rate(_number("sgd", learning_rate))
+    return step if momentum is None else chain(trace_momentum(momentum, nesterov), step)
 
 
+@short_traceback
 def adam(learning_rate: Rate, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> GradientTransformation:
     """Return Adam: see `scale_by_adam`.
 
@@ -264,9 +288,10 @@ def adam(learning_rate: Rate, b1: float = 0.9, b2: float = 0.999, eps: float = 1
     >>> params["w"].round(3)
     array([ 1. , -2. ,  0.5])
     """
-    return chain(scale_by_adam(b1, b2, eps), scale_by_learning_rate(learning_rate))
+    return chain(scale_by_adam(b1, b2, eps), scale_by_learning_rate(_number("adam", learning_rate)))
 
 
+@short_traceback
 def adamw(
     learning_rate: Rate, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, weight_decay: float = 1e-4
 ) -> GradientTransformation:
@@ -279,7 +304,7 @@ def adamw(
     array([-0.15,  0.1 ])
     """
     decay = add_decayed_weights(weight_decay)
-    return chain(scale_by_adam(b1, b2, eps), decay, scale_by_learning_rate(learning_rate))
+    return chain(scale_by_adam(b1, b2, eps), decay, scale_by_learning_rate(_number("adamw", learning_rate)))
 
 
 # -- helpers
@@ -304,6 +329,7 @@ def _cast(number, like):
 Schedule = Callable[[Any], Any]
 
 
+@short_traceback
 def constant_schedule(value: float) -> Schedule:
     """Return the schedule that is `value` at each step.
 
@@ -313,6 +339,7 @@ def constant_schedule(value: float) -> Schedule:
     return lambda count: value
 
 
+@short_traceback
 def linear_schedule(init_value: float, end_value: float, transition_steps: int, transition_begin: int = 0) -> Schedule:
     """Return the schedule that goes straight from one value to another, within so many steps after the first ones.
 
@@ -324,6 +351,7 @@ def linear_schedule(init_value: float, end_value: float, transition_steps: int, 
     return lambda count: init_value + (end_value - init_value) * _share(count, transition_begin, transition_steps)
 
 
+@short_traceback
 def exponential_decay(
     init_value: float,
     transition_steps: int,
@@ -354,6 +382,7 @@ def exponential_decay(
     return schedule
 
 
+@short_traceback
 def cosine_decay_schedule(init_value: float, decay_steps: int, alpha: float = 0.0, exponent: float = 1.0) -> Schedule:
     """Return the schedule that falls along half a cosine to `alpha * init_value` (Loshchilov and Hutter, 2017).
 
@@ -370,6 +399,7 @@ def cosine_decay_schedule(init_value: float, decay_steps: int, alpha: float = 0.
     return schedule
 
 
+@short_traceback
 def warmup_cosine_decay_schedule(
     init_value: float, peak_value: float, warmup_steps: int, decay_steps: int, end_value: float = 0.0
 ) -> Schedule:
@@ -389,6 +419,7 @@ def warmup_cosine_decay_schedule(
     return join_schedules([linear_schedule(init_value, peak_value, warmup_steps), decay], [warmup_steps])
 
 
+@short_traceback
 def piecewise_constant_schedule(init_value: float, boundaries_and_scales: dict[int, float]) -> Schedule:
     """Return the schedule that is multiplied by a factor from each of these steps on.
 
@@ -406,6 +437,7 @@ def piecewise_constant_schedule(init_value: float, boundaries_and_scales: dict[i
     return schedule
 
 
+@short_traceback
 def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
     """Return the schedule that goes on with the next one from each boundary on. Each begins to count there.
 
@@ -455,6 +487,7 @@ class LbfgsState(NamedTuple):
     weights: Any
 
 
+@short_traceback
 def lbfgs(learning_rate: Rate | None = None, memory_size: int = 10) -> GradientTransformation:
     """Return L-BFGS: `update(grads, state, params, value=value, value_fn=function)`.
 
@@ -486,7 +519,7 @@ def lbfgs(learning_rate: Rate | None = None, memory_size: int = 10) -> GradientT
 
     def update(grads, state: LbfgsState, params=None, **values) -> tuple[Any, LbfgsState]:
         if params is None:
-            raise ArgumentError("lbfgs", "params", "is None", "pass the parameters to update")
+            raise ArgumentError("update", "params", "is missing", "write update(grads, state, params, ...)")
         (x, tree_of), (g, _) = ravel_pytree(params), ravel_pytree(grads)
         state = _remembered(state, x, g)
         direction = -_times_inverse_hessian(g, state) * _first_scale(g, state.count)
@@ -496,7 +529,7 @@ def lbfgs(learning_rate: Rate | None = None, memory_size: int = 10) -> GradientT
             rate = _searched(x, g, direction, tree_of, **values)
         return tree_of(_as(x, rate * direction)), state
 
-    return GradientTransformation(init, update)
+    return _shown(init, update)
 
 
 def _as(x, y):

@@ -35,7 +35,7 @@ _KEYS = (str, bool, int, float, type(None))
 _TUPLES = (Sizes, SymbolicShape)  # whose trees are tuples
 _MAX_NODES, _MAX_DEPTH, _MAX_FIELDS, _MAX_RECORDS = 100_000, 100, 1000, 200
 _OF_ROWS = {f"{c.__name__} {kind.__name__}": (c, kind) for c in (Rows, Inner) for kind in (list, tuple)}
-_NO_RECORDS = (*_TUPLES, Setting, Static, Rows, Inner)
+_NO_RECORDS = (*_TUPLES, Setting, Static)
 _LEAF = object()
 
 
@@ -220,8 +220,10 @@ class _Encoder:
     def _custom(self, tree):
         if tree.type is Static:
             return {"static": self._static(unflatten(tree, ()).value)}
-        if tree.type is Setting and type(setting := unflatten(tree, ())) is str:
-            return {"setting": self._static(setting)}
+        if tree.type is Setting and class_of(tree) is not str:
+            self._refuse_value(unflatten(tree, ()))
+        if tree.type is Setting:
+            return {"setting": self._static(unflatten(tree, ()))}
         if tree.type in (Rows, Inner):
             kind = unflatten(tree, [_LEAF] * tree.num_leaves).kind
             return {"rows": self.encode(tree.child(0)), "of": f"{tree.type.__name__} {kind.__name__}"}
@@ -265,7 +267,11 @@ class _Encoder:
             return {"tuple": [self._static(part) for part in x]}
         if kind in (bool, int, float, complex, type(None)):
             return {"number": encode_number(x)}
-        problem = f"holds {x!r:.50}, and a file holds arrays, numbers, texts and tuples of them"
+        return self._refuse_value(x)
+
+    def _refuse_value(self, x):
+        shown = getattr(x, "__qualname__", repr(x))
+        problem = f"holds {shown:.50}, and a file holds arrays, numbers, texts and tuples of them"
         raise ArgumentError(self.function, self.argument, problem, "close over it instead of passing it")
 
 
@@ -278,7 +284,7 @@ def decode_tree(data: Any, subject: str, *, sort_keys: bool = False) -> Any:
 
 
 def has_records(tree: Any) -> bool:
-    """Return True if there is a named tuple or a dataclass in a structure."""
+    """Return True if there is a named tuple, a dataclass or a list of rows in a structure."""
     if tree.is_leaf():
         return False
     is_record = tree.kind.name == "NAMEDTUPLE" or (tree.type not in _NO_RECORDS and tree.kind.name == "CUSTOM")

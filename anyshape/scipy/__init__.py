@@ -5,8 +5,10 @@ module, and loads at its first use. Concrete arrays go to SciPy itself. A functi
 arrays by its name.
 """
 
+import sys
 from typing import Any
 
+from anyshape.support import elsewhere
 from anyshape.support.packages import load
 
 __all__ = [
@@ -18,7 +20,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Return a module, loaded."""
     if name not in __all__:
-        raise AttributeError(f"module 'anyshape.scipy' has no attribute {name!r}", name=name)
+        raise elsewhere.missing(sys.modules[__name__], name)
     return load(f"anyshape.scipy.{name}")
 
 

@@ -4,6 +4,7 @@ Errors of Python say what is missing. A note below them says what to write.
 """
 
 import re
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +60,8 @@ NAMES = {
             "GradientTape backward requires_grad deriv grad_named gradient derivative",
         "anyshape.tree_map and anyshape.tree_leaves": "tree tree_util tree_flatten",
         "anyshape.optimize": "optim optimizers optax",
+        "anyshape.scipy.{name}": "special stats signal interpolate integrate sparse spatial ndimage",
+        "program.save(file), with program = anyshape.export(f)(*specs)": "save dump serialize",
         "anyshape.custom_vjp(f)": "custom_gradient Function primitive defvjp",
         "anyshape.pure_callback or anyshape.debug.callback": "experimental io_callback host_callback",
         "optax.{name}(...), whose init and update take trees of NumPy's arrays":
@@ -89,6 +92,23 @@ KEYWORDS = {
     "abstracted_axes": "dynamic_shapes in place of {name}", "excluded": "in_axes=None for these arguments",
     "holomorphic": "anyshape.jvp(f, (z,), (1.0,)) for the derivative of a holomorphic function",
     "allow_int": "x.astype(float) for an argument of ints",
+    **dict.fromkeys(("lr", "rate", "step_size", "alpha"), "learning_rate in place of {name}"),
+    **dict.fromkeys(("betas", "beta1", "beta2"), "b1=0.9, b2=0.999 in place of {name}"),
+    "epsilon": "eps in place of {name}",
+    **dict.fromkeys(("wd", "decay", "l2"), "weight_decay in place of {name}, with adamw"),
+}  # fmt: skip
+# by the name of an attribute of optimisers and of jitted functions
+METHODS = {
+    **dict.fromkeys(
+        ("step", "apply_gradients", "minimize", "apply"),
+        "updates, state = o.update(grads, state, params), and params = apply_updates(params, updates)",
+    ),
+    "zero_grad": "leave it out: gradients are what anyshape.grad(f)(params) returns, and are not stored",
+    **dict.fromkeys(("state_dict", "load_state_dict", "state"), "o.init(params): the state is a tree, beside it"),
+    "update": "config.name = value for a setting",
+    "param_groups": "o.init(params): parameters are arguments",
+    "export": "anyshape.export(f)(*specs)", "save": "anyshape.export(f)(*specs).save(file)",
+    **dict.fromkeys(("lower", "eval_shape", "make_jaxpr"), "anyshape.trace(f)(*specs), which prints as its graph"),
 }  # fmt: skip
 _LEFT_OUT = {
     **dict.fromkeys(("dynamic", "fullgraph"), "every program takes all sizes"),
@@ -97,6 +117,9 @@ _LEFT_OUT = {
     **dict.fromkeys(("device", "backend"), "it is the CPU"),
     **dict.fromkeys(("nopython", "parallel", "fastmath", "cache", "nogil", "mode", "inline"), "compile= chooses"),
     **dict.fromkeys(("axis_name", "spmd_axis_name", "reduce_axes"), "reduce the results of vmap outside of it"),
+    **dict.fromkeys(("enable_x64", "jax_enable_x64"), "floats are float64, as NumPy's are"),
+    **dict.fromkeys(("jax_platform_name", "jax_platforms"), "it is the CPU, or where the arrays are"),
+    "jax_debug_nans": "write np.errstate(invalid='raise') around the call",
     "keep_unused": "unused arguments may change freely", "allow_unused": "they have a gradient of zeros",
     "randomness": "each example has the draws of its generator",
     **dict.fromkeys(("chunk_size", "batch_size"), "anyshape.map computes one by one"),
@@ -107,6 +130,28 @@ def instead_of_name(name: str) -> str:
     """Return what to write instead of a name that anyshape does not have, "" where nothing is known of it."""
     row = NAMES.get(name) or FUNCTIONS.get(name) or (f"numpy.{name}" if name in np.__all__ else "")
     return f"write {row.format(name=name)}" if row else ""
+
+
+def missing(module: Any, name: str) -> AttributeError:
+    """Return the error for a name that a module does not have, with what to write instead if that is known."""
+    error = AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name, obj=module)
+    if name.startswith("_"):
+        return error
+    if not (advice := instead_of_name(name)):
+        names = {n.lower(): n for n in getattr(module, "__all__", None) or dir(module)}
+        alike = load("difflib").get_close_matches(name.lower(), names, 1, 0.7)
+        advice = f"write {module.__name__}.{names[alike[0]]}" if alike else ""
+    if advice:
+        error.add_note(f"  {advice}")
+    return error
+
+
+def no_method(owner: Any, name: str) -> Any:
+    """Raise the error for an attribute that an optimiser or a jitted function does not have."""
+    error = AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}", name=name, obj=owner)
+    if name in METHODS:
+        error.add_note(f"  {'' if METHODS[name].startswith('leave') else 'write '}{METHODS[name]}")
+    raise error
 
 
 def instead_of_keyword(name: str, parameters: tuple[str, ...]) -> str:

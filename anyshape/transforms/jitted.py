@@ -24,6 +24,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explanation import CacheInfo, Explanation
 from anyshape.ops.subgraph_call import calls_with_lists
 from anyshape.program.pytree_codegen import NO_MATCH
+from anyshape.support import elsewhere
 from anyshape.support.fork_lock import Lock, restores_thread
 from anyshape.support.lazy_dataclass import replace
 from anyshape.support.packages import less_memory, libraries, paths, rebound, sent_programs, traced_program
@@ -718,6 +719,9 @@ class Jitted:
             if not name:
                 raise
             return name  # a spawned process imports the script again
+
+
+Jitted.__getattr__ = elsewhere.no_method  # type: ignore[attr-defined]
 
 
 def _with_received(function: Jitted, digest: str, data: bytes) -> Jitted:

@@ -185,9 +185,11 @@ def _axes(in_axes, args: tuple[Any, ...], leaves: Sequence[Any], name: str) -> l
     return [*pytrees.flatten_prefix(tree, args, name, "in_axes"), *[0] * (len(leaves) - len(pytrees.flatten(args)[0]))]
 
 
-def _axis(axis, rank: int, name: str, path: str) -> int:
+def _axis(axis, rank: int, name: str, path: str, option: str = "in_axes") -> int:
     if has_type(axis, bool) or not has_type(axis, int) or not -rank <= axis < rank:
-        advice = "change in_axes or out_axes" if rank else "give it None in in_axes: all examples share it"
+        advice = (
+            f"give {option} from {-rank} to {rank - 1}" if rank else "give it None in in_axes: all examples share it"
+        )
         raise ArgumentError(name, path, f"has no axis {axis} (it has {rank})", advice)
     return axis % rank
 
@@ -227,7 +229,7 @@ def _move_axis(y, batched: bool, axis, size: Size, name: str):
         y = broadcast_in_dim(y, (size, *sizes(y)), range(1, y.meta.rank + 1))
     rank = y.meta.rank
     rest = list(range(1, rank))
-    rest.insert(_axis(axis, rank, name, "the result"), 0)
+    rest.insert(_axis(axis, rank, name, "the result", "out_axes"), 0)
     return transpose(y, rest)
 
 

@@ -75,7 +75,7 @@ def vmap_sizes():
 
 @mistake(
     """vmap(<lambda>): x has no axis 2 (it has 2)
-  change in_axes or out_axes"""
+  give in_axes from -2 to 1"""
 )
 def vmap_axes():
     vmap(lambda x: x, in_axes=2)(ones(3, 2))

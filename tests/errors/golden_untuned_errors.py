@@ -387,7 +387,7 @@ def batches_of_other_sizes_in_a_tree():
 
 @mistake(
     """vmap(<lambda>): the result has no axis 1 (it has 1)
-  change in_axes or out_axes"""
+  give out_axes from -1 to 0"""
 )
 def axis_of_the_result_that_is_none():
     vmap(lambda x: x.sum(), out_axes=1)(ones(3, 2))

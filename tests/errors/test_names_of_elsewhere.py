@@ -39,7 +39,9 @@ def test_a_name_of_another_library_is_answered(name, advice):
 
 
 def test_every_answer_names_what_exists():
-    rows = [*elsewhere.NAMES.values(), *elsewhere.FUNCTIONS.values(), *elsewhere.ATTRIBUTES.values()]
+    tables = (elsewhere.FUNCTIONS, elsewhere.ATTRIBUTES, elsewhere.METHODS)
+    rows = [row.format(name=name) for name, row in elsewhere.NAMES.items()]
+    rows += [row for table in tables for row in table.values()]
     dotted = {text.strip("(),:") for row in rows for text in row.replace("(", " ").split() if "anyshape." in text}
     for text in dotted:
         value = anyshape
@@ -96,6 +98,52 @@ def test_optimisers():
     for transformation in (optimize.adam(0.1), optimize.sgd(0.1, momentum=0.9), optimize.scale_by_adam()):
         with pytest.raises(errors.ArgumentError, match="that `init` or the last update returned"):
             transformation.update(X, X)
+
+
+PARAMS = {"w": np.ones(2)}
+SLIPS = [
+    (lambda: optimize.adam(PARAMS), "write o = adam(1e-3) and state = o.init(params)"),
+    (lambda: optimize.adamw(X), "learning_rate is an array of 1 axes"),
+    (lambda: optimize.sgd("0.1"), "learning_rate is of type str"),
+    (lambda: optimize.sgd(lr=0.1), "write learning_rate in place of lr"),
+    (lambda: optimize.adam(0.1, betas=(0.9, 0.9)), "write b1=0.9, b2=0.999"),
+    (lambda: optimize.sgd(0.1).step(), "write updates, state = o.update(grads, state, params)"),
+    (lambda: optimize.adam(0.1).zero_grad(), "leave it out"),
+    (lambda: optimize.Adam(0.1), "write anyshape.optimize.adam"),
+    (lambda: optimize.adam(0.1).init(), "write init(params)"),
+    (lambda: optimize.adamw(0.1).update(X, optimize.adamw(0.1).init(X)), "write update(grads, state, params)"),
+    (lambda: grad(lambda x, y: x * y, y=2.0)(1.0), "write grad(f)(..., y=...)"),
+    (lambda: anyshape.hvp(np.sum), "write hvp(function, primals, tangents)"),
+    (lambda: anyshape.fori_loop(0, 3, lambda c: c, 0.0), "calls it as body_fun(i, val)"),
+    (lambda: anyshape.scan(lambda c: (c, c), 0.0, X), "calls it as f(carry, x)"),
+    (lambda: anyshape.debug.print("{y}", x=X), "write y=... behind it"),
+    (lambda: jit(lambda v: v.transpose(0, 0))(np.ones((2, 2))), "name each axis once"),
+    (lambda: jit(lambda v: np.digitize(v, np.ones((2, 2)) * v[0]))(X), "pass an array of one axis"),
+    (lambda: vmap(np.sum, in_axes=2)(np.ones((2, 2))), "give in_axes from -2 to 1"),
+    (lambda: jit(np.sum).export(X), "write anyshape.export(f)(*specs)"),
+    (lambda: anyshape.special.erf(X), "write anyshape.scipy.special"),
+    (lambda: anyshape.scipy.special.sigmoid(X), "write anyshape.scipy.special.expit"),
+    (lambda: anyshape.scipy.optimise, "write anyshape.scipy.optimize"),
+    (lambda: anyshape.numpy.random.PRNGKey(0), "write numpy.random.default_rng"),
+    (lambda: anyshape.save(X), "program.save(file)"),
+    (lambda: config.update("x", 1), "config.name = value"),
+]
+
+
+@pytest.mark.parametrize(("program", "advice"), SLIPS)
+def test_slips_of_users_of_other_libraries(program, advice):
+    with pytest.raises((TypeError, AttributeError, errors.AnyshapeError)) as error:
+        program()
+    assert advice in shown(error)
+
+
+@pytest.mark.parametrize("rate", [0.1, 1, np.float32(0.1), np.array(0.1), optimize.constant_schedule(0.1)])
+def test_numbers_and_schedules_are_learning_rates(rate):
+    step = jit(lambda r, g: optimize.sgd(r).update(g, optimize.sgd(r).init(g))[0])
+    expected = -np.float64(0.1 if callable(rate) else rate) * X
+    np.testing.assert_allclose(optimize.sgd(rate).update(X, np.int64(0))[0], expected, rtol=1e-6)
+    if not callable(rate):
+        np.testing.assert_allclose(step(rate, X), expected, rtol=1e-6)
 
 
 def test_advice_for_common_slips():

@@ -10,7 +10,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, SettingWarning
 from anyshape.graph.ir.tracebacks import shown
-from anyshape.support.packages import load
+from anyshape.support import elsewhere
 
 MODES = ("now", "auto", "off")  # optimised plans are made at once, when they pay, or never
 DEFAULT_MODE = "auto"
@@ -72,8 +72,8 @@ class Config:
         def __setattr__(self, name: str, value: Any) -> None:
             if name not in _CHECKS:
                 missing = AttributeError(f"config has no setting {name!r}", name=name, obj=self)
-                if alike := load("difflib").get_close_matches(name, _CHECKS, 1):
-                    missing.add_note(f"  write {alike[0]} in place of {name}")
+                if advice := elsewhere.instead_of_keyword(name, tuple(_CHECKS)):
+                    missing.add_note(f"  {advice}")
                 raise missing
             super().__setattr__(name, _CHECKS[name](value))
 
@@ -89,6 +89,9 @@ class Config:
         first = ("max_paths", "num_threads", "reassociate", "shape_cache_bytes", "optimize", "compile")
         names = (*first, "host_kernels", "read_source", "reproducible", "traceback")
         return f"Config({', '.join([f'{name}={getattr(self, name)!r}' for name in names])})"
+
+
+Config.__getattr__ = elsewhere.no_method  # type: ignore[attr-defined]
 
 
 def checked_mode(mode: object, name: str) -> str:

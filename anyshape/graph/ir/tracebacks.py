@@ -6,6 +6,7 @@ traceback of an error and raises it again. The line above the remaining ones is 
 
 import ast
 import functools
+import re
 import threading
 from collections.abc import Callable, Iterator
 from opcode import opmap
@@ -20,6 +21,7 @@ from anyshape.support.packages import load
 
 F = TypeVar("F", bound=Callable[..., Any])
 _RAISE = opmap["RAISE_VARARGS"]
+_OTHER_ARGUMENTS = re.compile(r"(\S+)\(\) (?:takes|missing) .*positional argument")
 _UNPLANNED = 'raised inside of anyshape; anyshape.config.traceback = "full" shows where'
 _OF_FUNCTIONS = frozenset(("checkpoint", "explain", "export", "jit", "profile", "trace"))  # take a function alone
 
@@ -67,7 +69,7 @@ def short_traceback(function: F) -> F:
             return function(*args, **kwargs)
         except Exception as error:
             shorten(error)
-            if isinstance(error, TypeError) and (kwargs or len(args) > 1):
+            if isinstance(error, TypeError):
                 note(error, function, args)
             raise
 
@@ -153,7 +155,25 @@ def _note_once(error: BaseException) -> None:
     """Look once at an error: when it is met again, its traceback ends at a call of anyshape in anyshape."""
     if error.__traceback__ is not None and _LATEST.identity != id(error):
         _LATEST.identity = id(error)
-        _note_if_unplanned(error, list(_entries(error.__traceback__))[-1])
+        entries = list(_entries(error.__traceback__))
+        if isinstance(error, TypeError) and _is_library(entries[-1]) and (advice := _as_called(error, entries)):
+            error.add_note(advice)
+        else:
+            _note_if_unplanned(error, entries[-1])
+
+
+def _as_called(error: TypeError, entries: list[TracebackType]) -> str:
+    """Return how a function of the library calls the user's function that takes other arguments, "" if unknown."""
+    if (match := _OTHER_ARGUMENTS.match(str(error))) is None:
+        return ""
+    for frame in [entry.tb_frame for entry in reversed(entries) if _is_library(entry)]:
+        name = frame.f_code.co_name
+        doc = getattr(frame.f_globals.get(name), "__doc__", None) or ""
+        for parameter in frame.f_code.co_varnames[: frame.f_code.co_argcount]:
+            is_it = getattr(frame.f_locals.get(parameter), "__qualname__", "") == match[1]
+            if is_it and (written := re.search(rf"\b{parameter}\([^)]+\)", doc)):
+                return f"  {name} calls it as {written[0]}: give it these parameters"
+    return ""
 
 
 def _note_if_unplanned(error: BaseException, last: TracebackType) -> None:
@@ -175,11 +195,31 @@ def _note_on_the_call(error: TypeError, function: Callable[..., Any], args: tupl
         return
     if name in _OF_FUNCTIONS and args and callable(args[0]) and text.startswith(f"{name}() takes "):
         error.add_note(f"  write {name}(f)(...): it returns a function, and that one takes the arguments")
-    elif (unknown := (elsewhere := load("anyshape.support.elsewhere")).UNKNOWN_OPTION.fullmatch(text)) is not None:
-        code: Any = function.__code__
-        options = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        if advice := elsewhere.instead_of_keyword(unknown[2], options):
-            error.add_note(f"  {advice}")
+    elif text.startswith(f"{name}() missing "):
+        error.add_note(f"  write {name}({', '.join(_required(function))})")
+    elif advice := _on_the_option(text, function, args):
+        error.add_note(f"  {advice}")
+
+
+def _on_the_option(text: str, function: Any, args: tuple[Any, ...]) -> str:
+    """Return what to write instead of an option that a function does not have, "" where nothing is known."""
+    elsewhere = load("anyshape.support.elsewhere")
+    if (unknown := elsewhere.UNKNOWN_OPTION.fullmatch(text)) is None:
+        return ""
+    code = function.__code__
+    options = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    advice: str = elsewhere.instead_of_keyword(unknown[2], options)
+    if not advice and args and unknown[2] in getattr(getattr(args[0], "__code__", None), "co_varnames", ()):
+        return f"write {unknown[1]}(f)(..., {unknown[2]}=...): that is an argument of the function"
+    return advice
+
+
+def _required(function: Any) -> list[str]:
+    """Return the parameters of a function that have no default, as a call gives them."""
+    code, defaults = function.__code__, function.__kwdefaults__ or {}
+    names, count = code.co_varnames, code.co_argcount
+    further = names[count : count + code.co_kwonlyargcount]
+    return [*names[: count - len(function.__defaults__ or ())], *[f"{n}=..." for n in further if n not in defaults]]
 
 
 _SHORTENING = short_traceback(shorten_traceback).__code__
