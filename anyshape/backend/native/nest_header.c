@@ -1,5 +1,8 @@
 /* Memory of nests of loops: blocks that hold what a trip makes, and rows whose number a run decides. */
 
+/* Compilers would copy these functions to dozens of places, in a third of their time. */
+#define AS_CALLED static __attribute__((noinline, unused))
+
 typedef struct as_block {
     struct as_block *before;
     char *at, *end;
@@ -14,7 +17,7 @@ typedef struct {
 static inline int64_t as_bytes(double count, int64_t bytes) { return count < 0x1p58 ? bytes : -1; }
 
 /* Memory for some bytes, in lines of the cache; NULL if there is none. */
-static inline void *as_alloc(as_block **last, int64_t bytes) {
+AS_CALLED void *as_alloc(as_block **last, int64_t bytes) {
     if (bytes < 0) return 0;
     bytes = (bytes + 127) / 64 * 64;
     as_block *block = *last;
@@ -39,7 +42,7 @@ static inline as_mark as_marked(as_block *last) {
 }
 
 /* Give back all memory since a mark. One block stays, so that trips that need it do not ask for it again. */
-static inline void as_release(as_block **last, as_mark mark) {
+AS_CALLED void as_release(as_block **last, as_mark mark) {
     if (*last == mark.block) {
         if (*last) (*last)->at = mark.at;
         return;
@@ -56,7 +59,7 @@ static inline void as_release(as_block **last, as_mark mark) {
     kept->at = (char *)(((uintptr_t)(kept + 1) + 63) / 64 * 64);
 }
 
-static inline void as_free(as_block *last) {
+AS_CALLED void as_free(as_block *last) {
     while (last) {
         as_block *before = last->before;
         free(last);
@@ -71,7 +74,7 @@ typedef struct {
 } as_rows;
 
 /* Room for further rows; NULL if there is none. */
-static inline void *as_grow(as_rows *rows, int64_t count, int64_t bytes) {
+AS_CALLED void *as_grow(as_rows *rows, int64_t count, int64_t bytes) {
     if (bytes < 0) return 0;
     if (rows->bytes + bytes + 1 > rows->capacity) {
         const int64_t capacity = 2 * (rows->bytes + bytes) + 4096;
@@ -87,7 +90,7 @@ static inline void *as_grow(as_rows *rows, int64_t count, int64_t bytes) {
 }
 
 /* Room before the rows that are there, which stand at the end of the memory. */
-static inline void *as_grow_down(as_rows *rows, int64_t count, int64_t bytes) {
+AS_CALLED void *as_grow_down(as_rows *rows, int64_t count, int64_t bytes) {
     if (bytes < 0) return 0;
     if (rows->bytes + bytes + 1 > rows->capacity) {
         const int64_t capacity = 2 * (rows->bytes + bytes) + 4096;
@@ -120,6 +123,21 @@ static inline void as_add(double *total, double *lost, double part) {
     *lost = error - error == 0 ? error : 0;
     *total = sum;
 }
+
+/* Add 0 to all elements of an array outside of a window. An axis has a size, a stride, and where the window is. */
+#define AS_AROUND(T) \
+    AS_CALLED void as_around_##T(T *x, int axes, const int64_t (*axis)[4], int64_t inside) { \
+        const int64_t n = axis[0][0], stride = axis[0][1], low = axis[0][2], high = low + axis[0][3]; \
+        if (axes > 1) { \
+            for (int64_t i = 0; i < n; i++) \
+                as_around_##T(x + i * stride, axes - 1, axis + 1, inside && i >= low && i < high); \
+            return; \
+        } \
+        for (int64_t i = 0; i < (inside ? low : n); i++) x[i * stride] += 0; \
+        for (int64_t i = high; inside && i < n; i++) x[i * stride] += 0; \
+    }
+AS_AROUND(double)
+AS_AROUND(float)
 
 static inline int64_t as_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t as_max(int64_t a, int64_t b) { return a > b ? a : b; }

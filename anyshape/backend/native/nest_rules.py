@@ -7,7 +7,7 @@ nest, as does all else that NumPy would refuse. Then NumPy serves the call: its 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -277,29 +277,24 @@ def _pad(site: Site, x: Array) -> Array:
         return f"({' && '.join(inside) or '1'} ? {x.at(inner)} : {literal})"
 
     def adds(to: At) -> None:
-        added(site.lines, x, _shifted(to, low, ones))
-        if site.dtype.kind in "fc":  # -0.0 + 0.0 is 0.0
-            for start, sizes in _around(dims, low, high):
-                added(site.lines, Array(site.dtype, sizes, lambda _: "0"), _shifted(to, start, ones))
+        added(site.lines, x, lambda i: to(along(i, low, ones)))
+        if site.dtype.kind in "fc" and {*low, *high} != {"0"}:  # -0.0 + 0.0 is 0.0
+            site.lines.add(_around(to, dims, low, x))
 
     ones, result = ("1",) * len(dims), derived(x, dims, at, steps=1)
     result.adds = adds if dims and _is_zero(site) else None
     return result
 
 
-def _shifted(to: At, starts: Texts, steps: Texts) -> At:
-    return lambda i: to(along(i, starts, steps))
-
-
-def _around(dims: Texts, low: Texts, high: Texts) -> Iterator[tuple[Texts, Texts]]:
-    """Yield where slices begin that hold all elements around a window, and their sizes."""
-    for axis, (before, after) in enumerate(zip(low, high, strict=True)):
-        for first, n in (("0", before), (f"({dims[axis]} - {after})", after)):
-            if n != "0":
-                yield (
-                    tuple([first if a == axis else "0" for a in range(len(dims))]),
-                    (*dims[:axis], n, *dims[axis + 1 :]),
-                )
+def _around(to: At, dims: Texts, low: Texts, x: Array) -> str:
+    """Return the call that adds 0 to all elements of an array outside of a window."""
+    pairs = 2 if x.dtype.kind == "c" else 1
+    first, part = f"&{to(['0'] * len(dims))}", "float" if x.dtype.itemsize // pairs == 4 else "double"
+    units = [f"&{to(['1' if k == axis else '0' for k in range(len(dims))])}" for axis in range(len(dims))]
+    strides = [f"({unit} - {first}) * {pairs}" for unit in units]
+    axes = [*zip(dims, strides, low, x.dims, strict=True), *[("2", "1", "0", "2")] * (pairs - 1)]
+    table = ", ".join([f"{{{', '.join(axis)}}}" for axis in axes])
+    return f"as_around_{part}(({part} *){first}, {len(axes)}, (const int64_t[][4]){{{table}}}, 1);"
 
 
 def _concatenate(site: Site, *xs: Array) -> Array:

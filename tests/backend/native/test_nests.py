@@ -581,6 +581,24 @@ def test_sums_with_zeros_have_the_sign_of_zero_of_numpy():
     np.testing.assert_array_equal(np.signbit(jit(added, compile="wait")(x)), np.signbit(added(x)))
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "float64"])
+def test_zeros_around_a_window_are_added_as_numpy_adds_them(dtype, served):
+    def padded(x):
+        for _ in range(x.shape[0]):
+            y = x[1:-1, 2:] + x[1:-1, :-2]
+            x = x + np.pad(y, ((1, 1), (2, 0))) + np.pad(y, ((2, 0), (0, 2)))
+        return x
+
+    rng = np.random.default_rng(1)
+    program = jit(padded, compile="wait", optimize="now")
+    for shape in ((2, 2), (3, 5), (9, 4)):
+        x = np.empty(shape, dtype)
+        for part in (x.real, x.imag) if x.dtype.kind == "c" else (x,):
+            part[...] = rng.choice([-0.0, 0.0, -1.0], shape)
+        assert program(x).tobytes() == padded(x).tobytes()
+    assert served and all(served)
+
+
 def test_sums_of_columns_keep_what_additions_lose(served):
     """Sums along the first axis lose no more digits than others, of more columns and rows than a block has."""
 
