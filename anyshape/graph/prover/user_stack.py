@@ -128,6 +128,18 @@ def is_user_file(file: str, module_globals: Mapping[str, Any]) -> bool:
     return not (generated or _is_foreign_file(file) or _package_of(file))
 
 
+def is_read_file(file: str, module_globals: Mapping[str, Any]) -> bool:
+    """Return whether a trace reads functions of a file: of users, or of packages for any namespace."""
+    return is_user_file(file, module_globals) or _takes_namespaces(_package_of(file))
+
+
+@functools.lru_cache(maxsize=256)
+def _takes_namespaces(package: str) -> bool:
+    """Return whether a package, other than NumPy and SciPy, asks arrays for their namespace of the Array API."""
+    modules = [] if package in ("", "numpy", "scipy") else list(sys.modules.items())
+    return any(name.partition(".")[0] == package and "array_namespace" in vars(module) for name, module in modules)
+
+
 @functools.lru_cache(maxsize=1024)
 def _is_foreign_file(file: str) -> bool:
     """Return whether a file is of anyshape, NumPy, SciPy, Python or another package that has no code of users."""

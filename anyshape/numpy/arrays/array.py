@@ -17,7 +17,6 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-import anyshape.numpy
 from anyshape import errors
 from anyshape.errors import messages
 from anyshape.graph.ir.builder import (
@@ -55,6 +54,7 @@ from anyshape.numpy.arrays.array_methods import (
 from anyshape.numpy.arrays.python_operators import whole
 from anyshape.numpy.arrays.writes import in_place, set_flat
 from anyshape.numpy.indexing import getitem
+from anyshape.numpy.lazy import namespace
 from anyshape.numpy.operands.concrete import ConcreteArray
 from anyshape.numpy.operands.memory import Memory, View, alias, owned, refresh, share
 from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, choice_of, number_dtype
@@ -87,6 +87,23 @@ def _memory(name: str, instead: str) -> property:
 
 
 _OUTSIDE = "read it from the NumPy array, outside the traced function"
+
+
+class Flags:
+    """Flags of an array. A trace knows whether it can be written to; the others tell of memory."""
+
+    __slots__ = ("writeable",)
+
+    def __init__(self, writeable: bool) -> None:
+        self.writeable = writeable
+
+    def __getitem__(self, name: str) -> bool:
+        return bool(getattr(self, "writeable" if name in ("WRITEABLE", "W") else name.lower()))
+
+    def __getattr__(self, name: str) -> bool:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise _refused(f"x.flags.{name}", _OUTSIDE)
 
 
 class FlatView:
@@ -137,10 +154,14 @@ class MemoryAttributes:
     __slots__ = ()
 
     strides: property = _memory("strides", "index, transpose and reshape say which elements are read")
-    flags: property = _memory("flags", _OUTSIDE)
     base: property = _memory("base", _OUTSIDE)
     data: property = _memory("data", _OUTSIDE)
     ctypes: property = _memory("ctypes", _OUTSIDE)
+
+    @property
+    def flags(self: Any) -> Flags:
+        """Flags; `writeable` is known."""
+        return Flags(self.is_array and all(view.write is not None for view in self.views))
 
     @property
     def flat(self) -> FlatView:
@@ -499,8 +520,8 @@ class Array(MemoryAttributes, Traced):
     # -- NumPy's protocols
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """Return the module with the functions of the Array API for traced arrays."""
-        return anyshape.numpy
+        """Return the namespace of the Array API standard for traced arrays."""
+        return namespace()
 
     @short_traceback
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:

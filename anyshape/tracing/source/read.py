@@ -21,7 +21,7 @@ import numpy as np
 from anyshape.errors import AnyshapeError
 from anyshape.errors.messages import line_text
 from anyshape.graph.prover.constraints import SourceLine
-from anyshape.graph.prover.user_stack import is_user_file
+from anyshape.graph.prover.user_stack import is_read_file
 from anyshape.ops.subgraph_call import RUNTIME, code_that_is_read
 from anyshape.support.packages import source_find, source_rebuild, source_rewrite
 from anyshape.support.true_types import has_type
@@ -276,7 +276,7 @@ def _read(function: Any) -> _Function:
     code = function.__code__
     if id(code) in _MADE:
         return function
-    is_users = is_user_file(code.co_filename, function.__globals__)
+    is_users = is_read_file(code.co_filename, function.__globals__)
     if not is_users or (_wrapped(function) is not None and isinstance(_code(function), str)):
         return _wrapping(function)
     session = _SESSIONS.stack[-1]
@@ -329,7 +329,7 @@ def as_list_maker(function: Any) -> Any:
     """Return a function that makes the list of what a generator function of users yields; None for other functions."""
     own = getattr(function, "__func__", function)
     code = own.__code__ if type(own) is types.FunctionType else None
-    if code is None or not code.co_flags & inspect.CO_GENERATOR or not is_user_file(code.co_filename, own.__globals__):
+    if code is None or not code.co_flags & inspect.CO_GENERATOR or not is_read_file(code.co_filename, own.__globals__):
         return None
     if getattr(own, _MARK, False) or isinstance(new := _code(own, "to its end"), str):
         return None
@@ -425,7 +425,7 @@ def _is_worth(value: Any, choosing: bool, seen: set[types.CodeType]) -> bool:
     """Return whether what a name stands for may need reading where it is called."""
     value = value.__func__ if type(value) is types.MethodType else value
     if type(value) is types.FunctionType:
-        is_users = is_user_file(value.__code__.co_filename, value.__globals__)
+        is_users = is_read_file(value.__code__.co_filename, value.__globals__)
         return is_users and is_worth_reading(value, choosing, seen)
     if has_type(value, (tuple, list, dict)):
         members = value.values() if has_type(value, (dict,)) else value
