@@ -1,8 +1,9 @@
-"""Command line: anyshape demo | show | explain | profile | check | export | run | cache | completion."""
+"""Command line: anyshape demo | show | explain | profile | report | check | export | run | cache | completion."""
 
 import argparse
 import json
 import os
+import runpy
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from anyshape import debug
 from anyshape.backend.native import toolchain
 from anyshape.cli import check_command
 from anyshape.cli import load_target as targets
@@ -38,6 +40,7 @@ EPILOG = """examples:
   anyshape export anyshape.demo.cluster:loss --shapes "d; n, d+1" --out loss.anyshape
   anyshape show loss.anyshape --html loss.html
   anyshape run loss.anyshape arguments.npz --out results.npz
+  anyshape report script.py --html report.html
   anyshape cache --clear
   anyshape completion bash >> ~/.bashrc
 """
@@ -149,6 +152,11 @@ def _add_files(commands) -> None:
     ran.add_argument("-o", "--out", metavar="FILE", help="write the results to a .npy or .npz (else they are printed)")
     _add_json(ran)
     ran.set_defaults(run=_run)
+    reported = commands.add_parser("report", help="run a script, and write why each program was traced as one page")
+    reported.add_argument("--html", default="report.html", metavar="FILE", help="the page (%(default)s)")
+    reported.add_argument("target", help="a script")
+    reported.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
+    reported.set_defaults(run=_report)
     cached = commands.add_parser("cache", help="say what the cache of machine code holds, or clear it")
     cached.add_argument("--clear", action="store_true", help="remove everything in it")
     _add_json(cached)
@@ -280,6 +288,20 @@ def _run(options: argparse.Namespace, rest: list[str]) -> int:
         _print_json({path: x.tolist() for path, x in results.items()})
     elif options.out is None:
         print("\n".join([f"{path}: {x.dtype}{list(x.shape)}\n{x}" for path, x in results.items()]))
+    return 0
+
+
+def _report(options: argparse.Namespace, rest: list[str]) -> int:
+    if not Path(options.target).is_file():
+        raise targets.UsageError(f"there is no file {options.target}")
+    before = sys.argv, sys.path[:]
+    sys.argv, sys.path[:0] = [options.target, *options.arguments], [str(Path(options.target).resolve().parent)]
+    try:
+        with debug.report(options.html):
+            runpy.run_path(options.target, run_name="__main__")
+    finally:
+        sys.argv, sys.path[:] = before
+    print(f"anyshape report: wrote {options.html}", file=sys.stderr)
     return 0
 
 

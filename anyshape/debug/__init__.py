@@ -5,17 +5,22 @@ derivative does not repeat it, and nothing happens while a function is traced.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.user_stack import user_line
+from anyshape.inspect.notebook import run_page
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing import pytrees
 from anyshape.tracing.effects import Text, call, show
+from anyshape.transforms.jitted import LISTENERS
 
-__all__ = ["breakpoint", "callback", "print"]
+__all__ = ["breakpoint", "callback", "print", "report"]
 
 
 @short_traceback
@@ -88,6 +93,33 @@ def breakpoint(*args: Any, **kwargs: Any) -> None:
         args,
         kwargs,
     )
+
+
+@contextmanager
+def report(path: Any) -> Iterator[None]:
+    """Write one page about all programs that are traced inside of the `with` statement, to the file `path`.
+
+    The page lists programs in their order, with the reason why each was traced. For each function it has the counts,
+    and for each program its conditions, sizes, kernels and graph. It needs nothing but a browser. It is written after
+    an error, too. `anyshape report script.py` does so for a whole script.
+
+    >>> import pathlib
+    >>> import numpy as np
+    >>> import anyshape
+    >>> f = anyshape.jit(lambda x: x * 2 if x.shape[0] > 2 else x)
+    >>> with anyshape.debug.report("run.html"):
+    ...     _ = f(np.ones(3)), f(np.ones(1))
+    >>> "2 programs of 1 function" in pathlib.Path("run.html").read_text("utf-8")
+    True
+    """
+    started, made = perf_counter(), list[tuple[float, Any, Any]]()
+    listener = lambda function, entry: made.append((perf_counter() - started, function, entry))
+    LISTENERS.append(listener)
+    try:
+        yield
+    finally:
+        LISTENERS.remove(listener)
+        Path(path).write_text(run_page(made), "utf-8")
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """Output of notebooks: pages in a frame, trees of explanations, tables of costs, and first lines of long texts."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from anyshape.inspect.explanation_text import Fact, ProgramTable, report
+from anyshape.inspect.explanation_text import Fact, ProgramTable, because, report
 
 _PAGE = Path(__file__).resolve().parent / "page"
 _COSTS = ("flops", "bytes read", "bytes written")
@@ -29,12 +30,40 @@ def first_lines(text: str, whole: str) -> str:
 
 def explanation_page(explanation: Any) -> str:
     """Return an explanation as one self-contained page, of the same tree."""
+    return _page(explanation.name, explanation_html(explanation))
+
+
+def _page(title: str, tree: str) -> str:
     colours = (_PAGE / "page.css").read_text(encoding="utf-8").partition("* {")[0]
-    return Template((_PAGE / "explain.html").read_text(encoding="utf-8")).substitute(
-        title=escape(explanation.name),
-        style=colours + (_PAGE / "explain.css").read_text(encoding="utf-8"),
-        tree=explanation_html(explanation),
-    )
+    style = colours + (_PAGE / "explain.css").read_text(encoding="utf-8")
+    page = Template((_PAGE / "explain.html").read_text(encoding="utf-8"))
+    return page.substitute(title=escape(title), style=style, tree=tree)
+
+
+def run_page(made: Sequence[tuple[float, Any, Any]]) -> str:
+    """Return a page of programs in the order of their traces: the time, the function and the entry of each."""
+    by_function = dict[int, tuple[Any, list[Any]]]()
+    for _, function, entry in made:
+        by_function.setdefault(id(function), (function, []))[1].append(entry)
+    counts = [f"{n} {noun}{'s' * (n != 1)}" for n, noun in ((len(made), "program"), (len(by_function), "function"))]
+    order = [
+        Fact(f"{seconds:8.3f} s  {function.name}: program {entry.number}", "; ".join(because(entry.reasons)))
+        for seconds, function, entry in made
+    ]
+    graphs = [entry.program.trace.graph for _, _, entry in made]
+    lines = Counter([node.where.file for graph in graphs for node in graph.nodes if node.where is not None])
+    files = [Fact(file, f"{count} operations") for file, count in lines.most_common()]
+    parts = [f"<h1>{' of '.join(counts)}</h1>", *_unfolded("traces, in their order", order, is_open=True)]
+    parts += _unfolded("files", files, is_open=True)
+    for function, entries in by_function.values():
+        info = function.cache_info()
+        head = f"{function.name}: {len(entries)} of {info.traces} traces here, {info.hits} calls without"
+        parts += [f"<details><summary>{escape(head)}</summary>", explanation_html(function.explain())]
+        for entry in entries:
+            parts += [f"<details><summary>graph of program {entry.number}</summary>"]
+            parts += [f'<pre style="overflow: auto">{escape(str(entry.program))}</pre></details>']
+        parts += ["</details>"]
+    return _page("anyshape: programs of a run", "\n".join(parts))
 
 
 def explanation_html(explanation: Any) -> str:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from anyshape.backend.compiler.codegen.timers import Timers
 
 _LOG = logging.getLogger("anyshape.trace")
+LISTENERS: list[Callable[[Any, CacheEntry], None]] = []  # of reports of runs, called with each new program
 _OFTEN = 2  # changes of captured state after which its values become arguments, if they can
 MOST_PATHS = 8  # by decisions on values, up to which each has a program of its own
 _MOST_JOINS = 4  # times that one function shares programs with others, until it has its own for ever
@@ -450,6 +451,8 @@ class Jitted:
         program, sizes, state = self._program(trace), scope.hints or {}, self._cache.state
         entry = CacheEntry(program, state, made_for, number, sizes, reasons, scope.reliance_log, static_state)
         self._cache.add(entry)
+        for listener in LISTENERS:
+            listener(self, entry)
         if raised is not None:
             raise_first(program.run, raised, call.arrays)
         _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
