@@ -40,7 +40,7 @@ EPILOG = """examples:
   anyshape export anyshape.demo.cluster:loss --shapes "d; n, d+1" --out loss.anyshape
   anyshape show loss.anyshape --html loss.html
   anyshape run loss.anyshape arguments.npz --out results.npz
-  anyshape report script.py --html report.html
+  anyshape report --html report.html script.py
   anyshape cache --clear
   anyshape completion bash >> ~/.bashrc
 """

@@ -374,6 +374,7 @@ def test_help_shows_examples(run):
 def test_examples_of_the_help_run(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.savez("arguments.npz", w=np.ones(2), rows=np.ones((4, 3)))
+    Path("script.py").write_text("import anyshape\n")
     commands = [shlex.split(line) for line in EPILOG.splitlines()[1:] if "--clear" not in line and ">>" not in line]
     for command in commands:
         assert command[0] == "anyshape" and run(*command[1:])[0] == 0, command
