@@ -251,8 +251,6 @@ class CArray:
         return f"const {self.kind} {self.local} = *(const {self.kind} *)({address});"
 
 
-_NAMED_REDUCTIONS: dict[np.ufunc, str] = {np.maximum: "as_larger", np.minimum: "as_smaller"}  # in kernel_header.c
-
 AHEAD, FETCHED = 8, 512  # how many rows ahead one at an index is fetched, and the most bytes of it
 LINE = 64  # bytes that are fetched at once
 
@@ -443,9 +441,8 @@ class NestSource:
 
     def _combine(self, reduction: st.Reduction, local: str, x: str) -> None:
         """Write the line that adds an element to an accumulator, which compilers may split for vectors."""
-        named = _NAMED_REDUCTIONS.get(reduction.ufunc, "") if reduction.accumulator in ("double", "float") else ""
-        joined = reduction.pragma or named
-        self._line(f"{local} = {reduction.combine.format(local, x)};", x, joined and f"reduction({joined}:{local})")
+        joined = reduction.pragma and f"reduction({reduction.pragma}:{local})"
+        self._line(f"{local} = {reduction.combine.format(local, x)};", x, joined)
 
     def _total(self, statement: st.Total) -> None:
         array, x = self.arrays["t", statement.target.slot], self._element(statement.operand)

@@ -54,7 +54,7 @@ def _reduced(site: Site, x: Array, axes: Sequence[int], dims: Texts) -> Array:
     if reduction.ufunc is np.add and reduction.accumulator == "double" and rest[-1:] == [len(x.dims) - 1]:
         return _sums_of_rows(site, x, axes, dims)
     total = lines.name("r")
-    vectors = reduction.pragma in ("+", "*") and site.dtype.kind != "c"
+    vectors = reduction.pragma not in ("", "&", "|") and site.dtype.kind != "c"
     simd = f"#pragma omp simd reduction({reduction.pragma}:{total})" if vectors else ""
 
     def one(own: Sequence[str]) -> None:

@@ -34,7 +34,8 @@ class Reduction(NamedTuple):
 
     - `start`: the result for no elements.
     - `combine`: the text that joins a result {0} with an element {1}.
-    - `pragma`: the operator of OpenMP by which a compiler reduces with vectors, "" if there is none.
+    - `pragma`: the operator of OpenMP by which a compiler reduces with vectors, "" if there is none. Extremes have
+      theirs in `kernel_header.c`. Of zeros of both signs they give one by position, as NumPy does.
     - `accumulator`: the type that results are accumulated in. float32 is summed as double.
     - `ufunc`: joins partial results.
     """
@@ -52,14 +53,16 @@ _SMALLER = "((__builtin_islessequal({0}, {1}) | ({0} != {0})) ? {0} : {1})"
 
 def _extreme(combine: str, sign: str, ufunc: np.ufunc) -> Callable[[np.dtype], Reduction]:
     """Return the rule of the largest or smallest element; `combine` joins integers."""
-    quiet = {">": _LARGER, "<": _SMALLER}[sign]
+    quiet, named = {">": (_LARGER, "as_larger"), "<": (_SMALLER, "as_smaller")}[sign]
 
     def rule(dtype: np.dtype) -> Reduction:
         is_float, least = dtype.kind == "f", sign == ">"
         limit = np.inf if is_float else np.iinfo(dtype).max
         lower = -np.inf if is_float else np.iinfo(dtype).min
         start = c_literal(lower if least else limit, dtype)
-        return Reduction(start, quiet if is_float else combine, "", c_type(dtype) or "", ufunc)
+        accumulator = c_type(dtype) or ""
+        pragma = named if accumulator in ("double", "float") else ""
+        return Reduction(start, quiet if is_float else combine, pragma, accumulator, ufunc)
 
     return rule
 
