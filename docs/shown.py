@@ -98,7 +98,7 @@ MISTAKES = {
     "SizePathsError": lambda: anyshape.export(halved_to_one)(ShapeDtypeStruct("n")),
     "MemoryLimitError": lambda: anyshape.jit(lambda x: np.sum(np.outer(x, x)), max_bytes=1000)(np.ones(50)),
     "ConcretizationError": lambda: anyshape.trace(lambda x: x if np.sum(x) > 0 else -x)(ShapeDtypeStruct("n")),
-    "DecisionError": lambda: anyshape.vmap(lambda x: x if np.sum(x) > 0 else -x)(np.array([1.0, -1.0])),
+    "DecisionError": lambda: anyshape.vmap(lambda x: "up" if np.sum(x) > 0 else x)(np.array([1.0, -1.0])),
     "DataDependentSizeError": lambda: anyshape.trace(lambda x: x if len(x[x > 0]) > 2 else -x)(ShapeDtypeStruct("n")),
     "CheckError": lambda: anyshape.jit(lambda x: anyshape.check(x > 0, "x must be positive"))(-X),
     "FrozenDrawError": lambda: anyshape.jit(noisy)(X),

@@ -50,7 +50,9 @@ def _class_over(theirs: type, names: dict[str, Any]) -> type:
         own = names.get(plain.__name__) if isinstance(member, staticmethod) else None
         ours = own if own is not None else _over(plain, names)
         members[name] = type(member)(ours) if isinstance(member, (staticmethod, classmethod)) else ours
-    made = type(theirs.__name__, (theirs,), {**members, "__doc__": theirs.__doc__, "__hash__": None})
+    of_numpy = lambda kind, x: kind(x.coef, x.domain, x.window, x.symbol)
+    members |= {"made_by": classmethod(of_numpy), "__doc__": theirs.__doc__, "__hash__": None}
+    made = type(theirs.__name__, (theirs,), members)
     made.__module__ = __name__
     return made
 

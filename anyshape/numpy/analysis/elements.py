@@ -7,7 +7,7 @@ goes on by values, as in a `while`, it runs for each element, and a program is m
 import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -33,6 +33,13 @@ class vectorize(np.vectorize):
 
     With a `signature`, it calls the function for subarrays of the core dimensions.
     """
+
+    @classmethod
+    def made_by(cls, theirs: np.vectorize) -> Self:
+        """Return the function of an object of NumPy's."""
+        made = object.__new__(cls)
+        vars(made).update(vars(theirs))
+        return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the results for the elements of arrays that broadcast."""

@@ -479,6 +479,11 @@ class UnivariateSpline(FixedAttributes):
         made._eval_args, made.ext = tck, ext
         return made
 
+    @classmethod
+    def made_by(cls, theirs: Any) -> UnivariateSpline:
+        """Return the spline of an object of SciPy's."""
+        return cls.made_of(theirs._eval_args, theirs.ext)
+
     def __getattr__(self, name: str) -> Any:
         """Return a further member of SciPy's object for concrete data."""
         if name.startswith("_") or name == "ext":

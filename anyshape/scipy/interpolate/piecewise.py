@@ -548,6 +548,12 @@ class _Polynomial(FixedAttributes):
         elif self.traced:
             raise ArgumentError(name, "yi", "is missing", "pass the values with the nodes")
 
+    @classmethod
+    def made_by(cls, theirs: Any) -> Self:
+        """Return the polynomial of an object of SciPy's."""
+        y = np.moveaxis(theirs.yi.reshape(-1, *theirs._y_extra_shape), 0, theirs._y_axis)
+        return cls(theirs.xi, y, axis=theirs._y_axis)  # type: ignore[call-arg]  # of the classes below
+
     def _of_scipy(self):
         """Return SciPy's object. It is made late, as some draw random numbers."""
         if "_made" not in vars(self):

@@ -8,7 +8,7 @@ results have derivatives with respect to points and values, of any order.
 
 import itertools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -79,6 +79,12 @@ class interp1d(FixedAttributes):
             ctx.require(at_least(count, _ORDERS.get(self.kind, 0) + 1), "there are too few points")
         self.fill_value = fill_value
         self.bounds_error: bool = not free and (_is_nan(fill_value) if bounds_error is None else bounds_error)
+
+    @classmethod
+    def made_by(cls, theirs: Any) -> Self:
+        """Return the interpolant of an object of SciPy's."""
+        kind = theirs._spline.k if theirs._kind == "spline" else theirs._kind
+        return cls(theirs.x, theirs.y, kind, theirs.axis, True, theirs.bounds_error, theirs.fill_value, True)
 
     def __call__(self, x: Any) -> Any:
         """Return the values at points x of any shape, whose axes stand where the axis of y was."""
@@ -167,6 +173,11 @@ class RegularGridInterpolator(FixedAttributes):
             ctx.require_equal(count, size, f"axis {axis} has {count} points and {size} values")
             ctx.require(at_least(count, 1), f"axis {axis} has no points")
             check(line[1:] > line[:-1], "RegularGridInterpolator: the points of each axis must increase")
+
+    @classmethod
+    def made_by(cls, theirs: Any) -> Self:
+        """Return the interpolant of an object of SciPy's."""
+        return cls(theirs.grid, theirs.values, theirs.method, theirs.bounds_error, theirs.fill_value)
 
     def __call__(self, xi: Any, method: str | None = None, *, nu: Any = None) -> Any:
         """Return the values at points whose coordinates are along the last axis of xi, or arrays in a tuple."""
@@ -288,6 +299,13 @@ class RBFInterpolator(FixedAttributes):
             p for p in itertools.product(range(degree + 1), repeat=int(self.y.shape[1])) if sum(p) <= degree
         ]
 
+    @classmethod
+    def made_by(cls, theirs: Any) -> Self:
+        """Return the interpolant of an object of SciPy's."""
+        d = theirs.d.view(theirs.d_dtype).reshape(-1, *theirs.d_shape)
+        degree = int(theirs.powers.sum(axis=1).max(initial=-1))
+        return cls(theirs.y, d, theirs.neighbors, theirs.smoothing, theirs.kernel, theirs.epsilon, degree)
+
     def _kernel(self, a, b):
         return _KERNELS[self.kernel](ds.pair_distances(a * self.epsilon, b * self.epsilon, power=2, root=False))
 
@@ -361,6 +379,15 @@ class _Scattered(FixedAttributes):
         flat = xp.reshape(xi, (-1, int(self.points.shape[1])))
         y = self._at(as_value(self.points), as_value(self.values), as_value(flat))
         return xp.reshape(y, (*xi.shape[:-1], *self.values.shape[1:]))
+
+    @classmethod
+    def made_by(cls, theirs: Any) -> Self:
+        """Return the interpolant of an object of SciPy's."""
+        scaled, points = theirs.scale is not None, theirs.points
+        points = points * theirs.scale + theirs.offset if scaled else points
+        others = {} if cls is NearestNDInterpolator else {"fill_value": theirs.fill_value}
+        values = theirs.values.reshape(-1, *theirs.values_shape)
+        return cls(points, values, rescale=scaled, **others)  # type: ignore[call-arg]  # of the classes below
 
     def _scaled(self, points, flat) -> tuple[Any, Any]:
         """Return constants for a callback: the points and the others, in units of the extent if `rescale`."""

@@ -1,7 +1,7 @@
 """Define the estimate of a density by Gaussian kernels, `scipy.stats.gaussian_kde`."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -43,6 +43,11 @@ class gaussian_kde:
         self.weights: Any = xp.ones(self.n) / self.n if weights is None else weights
         self.neff: Any = 1.0 / xp.sum(self.weights**2)
         self.set_bandwidth(bw_method)
+
+    @classmethod
+    def made_by(cls, theirs: Any) -> Self:
+        """Return the estimate of an object of SciPy's."""
+        return cls(theirs.dataset, float(theirs.factor), theirs.weights)
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
         """Set the width of the kernels: "scott", "silverman", a factor, or a function of this estimate."""

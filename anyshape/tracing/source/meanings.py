@@ -164,11 +164,11 @@ def _of_scipy(function: Any) -> Any:
 
 
 # public modules of SciPy and NumPy, with ours; those inside of others come first by their longer names
-_SERVED_MODULES = {"numpy.testing": "anyshape.numpy.testing"} | {
+_SERVED_MODULES = {f"numpy{name}": f"anyshape.numpy{name}" for name in (".testing", ".polynomial")} | {
     f"scipy.{name}": f"anyshape.scipy.{name}"
     for name in (
         "cluster.vq", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
-        "sparse.linalg", "spatial", "spatial.distance", "special", "stats",
+        "sparse.linalg", "spatial", "spatial.distance", "spatial.transform", "special", "stats",
     )
 }  # fmt: skip
 
@@ -178,10 +178,28 @@ def _of_object(owner: Any) -> Any:
     if not isinstance(owner, type) and not str(type(owner).__module__).startswith(_LIBRARIES):
         return owner
     ours = own_of(_SERVED_MODULES, str(getattr(owner, "__module__", "")), owner) or _distribution(owner)
+    ours = prepared(owner) if ours is None else ours
     return owner if ours is None else _for_traced(owner, ours)
 
 
-_LIBRARIES = ("scipy.", "uarray")
+_LIBRARIES = ("scipy.", "uarray", "numpy")
+
+
+def prepared(owner: Any) -> Any:
+    """Return the object of ours that is made of what one of NumPy's or SciPy's holds, None where no class of ours is.
+
+    An interpolant, for example, was made of plain data outside of the function.
+    """
+    home = str(type(owner).__module__)
+    if not home.startswith(_LIBRARIES):
+        return None
+    if home.startswith("scipy.sparse.") and hasattr(owner, "tocoo"):
+        return load("anyshape.scipy.sparse").csr_array(owner)
+    if type(owner) is np.poly1d:
+        return functools.partial(load("anyshape.numpy").polyval, owner.coeffs)
+    kinds = [kind for kind in type(owner).__mro__ if kind is not object]
+    ours = [public_for(kind) or own_of(_SERVED_MODULES, kind.__module__, kind) for kind in kinds]
+    return next((kind.made_by(owner) for kind in ours if hasattr(kind, "made_by")), None)
 
 
 def _distribution(owner: Any) -> Any:
@@ -211,7 +229,7 @@ def _of_owner(owner: Any, method: Any) -> Any:
         return method if ours is owner else getattr(ours, method.__name__, method)
     if owner is _GLOBAL_GENERATOR:
         return _of_global_generator(method)
-    ours = _distribution(owner)
+    ours = _distribution(owner) or prepared(owner)
     return method if ours is None else _for_traced(method, getattr(ours, method.__name__, method))
 
 

@@ -392,7 +392,7 @@ def is_worth_reading(function: Any, choosing: bool, seen: set[types.CodeType] | 
     if code in seen:
         return False
     seen.add(code)
-    if _has(code, choosing):
+    if _has(code, choosing) or ("scipy.sparse" in sys.modules and _has_products(code)):
         return True
     is_worth = False
     for value in _named(function, _names_in(code)):
@@ -430,7 +430,13 @@ def _is_worth(value: Any, choosing: bool, seen: set[types.CodeType]) -> bool:
     if has_type(value, (tuple, list, dict)):
         members = value.values() if has_type(value, (dict,)) else value
         return len(value) > _MOST_MEMBERS or any(callable(v) and _is_worth(v, choosing, seen) for v in members)
-    return not (has_type(value, _PLAIN) or type(value).__module__.startswith(("anyshape", "numpy")))
+    return not has_type(value, _PLAIN) and not _is_plain(value)
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether an object is NumPy's or ours and is not called, as a polynomial is."""
+    home, is_called = type(value).__module__, callable(value) and type(value) is not type(np.sum)
+    return home.startswith("anyshape") or (home.startswith("numpy") and not is_called)
 
 
 _EMPTY = types.CellType()
@@ -456,6 +462,17 @@ def _has(code: types.CodeType, choosing: bool) -> bool:
         is_worth = is_worth or (type(constant) is types.CodeType and _has(constant, choosing))
     return is_worth
 
+
+@functools.lru_cache(maxsize=4096)
+def _has_products(code: types.CodeType) -> bool:
+    """Return whether code, or a function inside of it, has the operator @: a sparse matrix sees no traced value."""
+    inside = any(_has_products(c) for c in code.co_consts if type(c) is types.CodeType)
+    return inside or any(pair == _PRODUCT for pair in zip(code.co_code[::2], code.co_code[1::2], strict=True))
+
+
+_PRODUCT = next(
+    (i.opcode, i.arg) for i in dis.get_instructions(compile("a @ b", "", "eval")) if i.opname == "BINARY_OP"
+)
 
 # from Python 3.12 on, the last bit of LOAD_ATTR says whether it loads a method
 _METHOD, _SHIFT = (dis.opmap["LOAD_METHOD"], 0) if sys.version_info < (3, 12) else (dis.opmap["LOAD_ATTR"], 1)

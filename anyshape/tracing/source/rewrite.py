@@ -387,6 +387,8 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.op, ast.Mult) and any(map(_is_list, (node.left, node.right))):
             return ast.copy_location(runtime("repeated", node.left, node.right), node)
+        if isinstance(node.op, ast.MatMult):
+            return ast.copy_location(runtime("matmul", node.left, node.right), node)
         return as_call(node, "")
 
     def visit_Call(self, node: ast.Call) -> Any:

@@ -31,7 +31,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.effects import Text, printed
 from anyshape.tracing.raised import Stated, may_be_caught
 from anyshape.tracing.source import read as reading
-from anyshape.tracing.source.meanings import meaning
+from anyshape.tracing.source.meanings import meaning, prepared
 from anyshape.tracing.source.read import Session
 from anyshape.tracing.source.stepping import SKIPPED as SKIPPED
 from anyshape.transforms.control_flow.iterables import ITERATIONS, is_batch, is_open, items_of
@@ -217,6 +217,14 @@ def unpacked(x: Any, count: int) -> Any:
     many = ValueError(f"too many values to unpack (expected {count})")
     raise_of(session, many).emit(_as_bool(length <= count))
     return [x[FUNCTIONS["minimum"](k, length - 1)] for k in range(count)]
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """Return `a @ b`, where one may be a sparse matrix of SciPy's."""
+    if _session() is None or is_traced(a) is is_traced(b):
+        return a @ b
+    sparse = prepared(b if is_traced(a) else a)
+    return a @ b if sparse is None else a @ sparse if is_traced(a) else sparse @ b
 
 
 def grid(x: Any) -> Any:

@@ -156,7 +156,7 @@ def with_arrays(function: Callable[..., Any], original: Any) -> Callable[..., An
     """Return a function that takes arrays in place of lists of loops, where the list stands for its rows."""
 
     def taking(*args: Any, **kwargs: Any) -> Any:
-        if original not in _TAKERS and any(map(is_batch, args)):
+        if any(map(is_batch, args)) and original not in _TAKERS:
             return _of_batches(original, args, kwargs)
         is_made = any(type(x) in (KeptList, Range, deque) for x in (*args, *kwargs.values()))
         return _of_rows(function, original, args, kwargs) if is_made else function(*args, **kwargs)

@@ -33,7 +33,7 @@ from anyshape.ops.creation import full, iota
 from anyshape.ops.dynamic import size_from_count
 from anyshape.support.packages import argument_containers
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import check_callable, flatten, is_array, leaf_paths, unflatten
+from anyshape.tracing.pytrees import check_callable, flatten, is_array, leaf_paths, structure_text, unflatten
 from anyshape.tracing.reachable import reachable, restored_arrays
 from anyshape.tracing.source.read import as_part
 from anyshape.tracing.trace import as_value, standing_for
@@ -257,6 +257,11 @@ def _scan_plainly(f: Function, carry, xs, length, reverse: bool, error: Exceptio
     for i in reversed(range(count)) if reverse else range(count):
         carry, y = _pair(f(carry, unflatten(tree, [x[i] for x in arrays])))
         ys.append(flatten(y))
+        if ys[-1][1] != ys[0][1]:
+            problem = (
+                f"is {structure_text(ys[0][1])} in one iteration, and {structure_text(ys[-1][1])} in iteration {i}"
+            )
+            raise ArgumentError("scan", "the result of f", problem, "return the same structure in each iteration")
     columns = zip(*[results for results, _ in (ys[::-1] if reverse else ys)], strict=True)
     return carry, unflatten(ys[0][1], [np.stack(column) for column in columns])
 

@@ -171,11 +171,8 @@ class Batches:
     def _columns(self, examples: Sequence[Any], path: str) -> Any:
         """Return a tree of batches for a list of trees."""
         trees = [pytrees.flatten(one) for one in examples]
-        for i, (_, tree) in enumerate(trees):
-            if tree != trees[0][1]:
-                problem = "has another structure than example 0"
-                advice = "give all examples one structure; arrays whose number differs fit in a list of arrays of rows"
-                raise errors.ArgumentError(self.name, f"example {i} of {path}", problem, advice)
+        advice = "give all examples one structure; arrays whose number differs fit in a list of arrays of rows"
+        _require_one_structure(self.name, [tree for _, tree in trees], path, advice)
         columns = [[*column] for column in zip(*[leaves for leaves, _ in trees], strict=True)]
         members = [self.member(column, 0, f"{path}[:][{k}]") for k, column in enumerate(columns)]
         return pytrees.unflatten(trees[0][1], members)
@@ -328,6 +325,8 @@ class _Apart:
         if not results:
             advice = "give at least one example, which says what a result is"
             raise errors.ArgumentError("ragged_map", "the batch", "has no examples", advice)
+        advice = "give results of one structure for all examples"
+        _require_one_structure("ragged_map", [tree for _, tree in results], "the results", advice)
         columns = zip(*[leaves for leaves, _ in results], strict=True)
         leaves, tree = results[0]
         axes = pytrees.flatten_prefix(self.out_axes, pytrees.unflatten(tree, leaves), "ragged_map", "out_axes")
@@ -472,6 +471,13 @@ def _mapped(function: Function, name: str, in_axes: Any, out_axes: Any, args: An
     together = results.of_all(*loop.stacked(made_by_trips))
     axes = pytrees.flatten_prefix(out_axes, pytrees.unflatten(tree, [y for y, _ in together]), name, "out_axes")
     return pytrees.unflatten(tree, [_of_examples(y, n, axis) for (y, n), axis in zip(together, axes, strict=True)])
+
+
+def _require_one_structure(name: str, trees: Sequence[Any], path: str, advice: str) -> None:
+    """Raise ArgumentError for examples whose trees differ."""
+    other = next((i for i, tree in enumerate(trees) if tree != trees[0]), None)
+    if other is not None:
+        raise errors.ArgumentError(name, f"example {other} of {path}", "has another structure than example 0", advice)
 
 
 def _of_examples(y: Any, sizes: Sequence[Any], axis: int) -> Any:

@@ -463,3 +463,17 @@ def test_unroll_changes_nothing(unroll):
     last, rows = jit(lambda xs: scan(lambda c, x: (c + x, c * x), 1.0, xs, unroll=unroll))(np.arange(4.0))
     assert last == 7
     np.testing.assert_array_equal(rows, [0, 1, 4, 12])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x,) if x > 0 else x,
+        lambda x: {"a": x} if x > 0 else {"b": x},
+        lambda x: None if x > 0 else x,
+    ],
+)
+def test_a_map_refuses_results_of_several_structures(f):
+    for order in (1, -1):
+        with pytest.raises(anyshape.errors.ArgumentError, match="in iteration 1"):
+            anyshape.map(f, np.array([1.0, -1.0])[::order])

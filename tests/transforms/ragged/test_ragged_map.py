@@ -397,3 +397,10 @@ def test_compiled_code_reads_the_sizes_of_rows(monkeypatch):
         expected = sum(x.T @ ((x @ w + b > 0) * b / len(x)) for x in xs)
         for _ in range(2):
             np.testing.assert_allclose(slope(w, b, Ragged.from_list(xs)), expected, atol=1e-12)
+
+
+def test_results_of_several_structures_are_refused():
+    with pytest.raises(errors.ArgumentError, match="example 1 of the results has another structure"):
+        ragged_map(lambda x: (x,) if np.sum(x) > 0 else x)([np.ones(2), -np.ones(2)])
+    with pytest.raises(errors.DecisionError):
+        vmap(lambda x: (x,) if np.sum(x) > 0 else x)(np.array([1.0, -1.0]))

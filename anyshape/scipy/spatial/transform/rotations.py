@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from math import pi
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -71,6 +71,11 @@ class Rotation(FixedAttributes):
             check(xp.all(square > 0), "Rotation: a quaternion has the length 0")
             q = q / xp.sqrt(square)
         self.quat = q
+
+    @classmethod
+    def made_by(cls, theirs: Any) -> Self:
+        """Return the rotation of an object of SciPy's."""
+        return cls(theirs.as_quat(), normalize=False)
 
     def __getattr__(self, name: str) -> Any:
         """Return a further member of SciPy's rotation for concrete quaternions."""
