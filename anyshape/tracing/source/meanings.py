@@ -24,10 +24,11 @@ from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.tracebacks import shorten_traceback
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.foreign_source import own_of
-from anyshape.numpy.operands.concrete import is_involved, wrapped
+from anyshape.numpy.operands.concrete import is_involved, plain, wrapped
 from anyshape.numpy.operands.promotion import as_traced, is_traced
 from anyshape.numpy.serve import public_for
 from anyshape.support.packages import load, scipy_stats
+from anyshape.tracing.captured.code_origin import origin
 from anyshape.tracing.source import mathematics, python_numbers
 
 Function = Callable[..., Any]
@@ -61,6 +62,12 @@ def meaning(function: Any) -> Any:
         return row[1]
     find = _BY_TYPE.get(type(function))
     return _of_object(function) if find is None else find(function)
+
+
+def has_no_meaning(function: Any) -> bool:
+    """Return whether a call of a function means that function itself, which may get plain arrays."""
+    stands = meaning(function)
+    return stands is function or getattr(stands, "func", None) is _with_plain
 
 
 def _reaches(values: Any) -> bool:
@@ -176,10 +183,10 @@ _SERVED_MODULES = {f"numpy{name}": f"anyshape.numpy{name}" for name in (".testin
 def _of_object(owner: Any) -> Any:
     """Return what stands for an object that is called: a function or distribution of SciPy, or a class of its."""
     if not isinstance(owner, type) and not str(type(owner).__module__).startswith(_LIBRARIES):
-        return owner
+        return _of_packages(owner, None)
     ours = own_of(_SERVED_MODULES, str(getattr(owner, "__module__", "")), owner) or _distribution(owner)
     ours = prepared(owner) if ours is None else ours
-    return owner if ours is None else _for_traced(owner, ours)
+    return _of_packages(owner, None) if ours is None else _for_traced(owner, ours)
 
 
 _LIBRARIES = ("scipy.", "uarray", "numpy")
@@ -219,7 +226,8 @@ def _of_method(method: types.MethodType) -> Any:
     if isinstance(owner, Traced):
         ours = _TRACED_METHODS.get(method.__func__)
         return method if ours is None else functools.partial(_called, ours, owner, method)
-    return _of_owner(owner, method)
+    stands = _of_owner(owner, method)
+    return stands if stands is not method else _of_packages(method, owner)
 
 
 def _of_owner(owner: Any, method: Any) -> Any:
@@ -264,7 +272,22 @@ def _of_builtin(function: Any) -> Any:
     if type(owner) is np.ufunc:
         ours = public_for(owner)
         return function if ours is None else getattr(ours, function.__name__, function)
-    return _by_module(function) if type(owner) is types.ModuleType or owner is None else _of_owner(owner, function)
+    stands = _by_module(function) if type(owner) is types.ModuleType or owner is None else _of_owner(owner, function)
+    return stands if stands is not function else _of_packages(function, owner)
+
+
+def _of_packages(function: Any, owner: Any) -> Any:
+    """Return what stands for a function in C of another package: it gets plain arrays, whose memory it reads."""
+    home = getattr(function, "__module__", None) if owner is None else type(owner).__module__
+    if type(owner) is types.ModuleType or origin(str(home), "") != "installed":
+        return function
+    kind = type(getattr(function, "__func__", function))
+    is_in_c = kind.__name__ in ("builtin_function_or_method", "cython_function_or_method")
+    return functools.partial(_with_plain, function) if is_in_c else function
+
+
+def _with_plain(function: Function, *args: Any, **kwargs: Any) -> Any:
+    return function(*plain(args), **plain(kwargs))
 
 
 def _of_array(array: np.ndarray, name: str, method: Any) -> Any:

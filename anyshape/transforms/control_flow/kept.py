@@ -31,7 +31,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.effects import Text, printed
 from anyshape.tracing.raised import Stated, may_be_caught
 from anyshape.tracing.source import read as reading
-from anyshape.tracing.source.meanings import meaning, prepared
+from anyshape.tracing.source.meanings import has_no_meaning, meaning, prepared
 from anyshape.tracing.source.read import Session
 from anyshape.tracing.source.stepping import SKIPPED as SKIPPED
 from anyshape.transforms.control_flow.iterables import ITERATIONS, is_batch, is_open, items_of
@@ -128,7 +128,7 @@ def call(function: Any) -> Any:
         return function
     kind = type(function)
     if kind in _OF_PYTHON:
-        if session.frames and kind is types.MethodType and meaning(function) is function:
+        if session.frames and kind is types.MethodType and has_no_meaning(function):
             refuse_draws(session, function.__self__)
         read = reading.as_read(function)
         if read is not function or reading.is_rewritten(function):
@@ -340,7 +340,7 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
 def _check_pure(session: Session, function: Any) -> None:
     """Raise where a loop that is kept would change what outlives its iteration, or do something once for all."""
     owner = function.__self__
-    if meaning(function) is function:  # numpy.random.normal, among others, draws in the program
+    if has_no_meaning(function):  # numpy.random.normal, among others, draws in the program
         refuse_draws(session, owner)
     if has_type(owner, _CHANGEABLE) and function.__name__ in _CHANGES:
         changed(owner)
