@@ -296,7 +296,7 @@ class Summed(Masked):
         return total
 
     def indicator(self) -> Any:
-        if all(isinstance(term, Masked) for term in self.terms):
+        if self.mask.is_computed or all(isinstance(term, Masked) for term in self.terms):
             return Masked.indicator(self)
         return _marks(self.terms)
 

@@ -56,6 +56,11 @@ class Mask:
             self._mask = self._make()
         return self._mask
 
+    @property
+    def is_computed(self) -> bool:
+        """True if the mask is there already."""
+        return self._mask is not None
+
     def has_condition_of(self, other: Mask) -> bool:
         """Return whether both are of choices by one condition."""
         mine, others = self.condition, other.condition

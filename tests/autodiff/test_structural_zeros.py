@@ -409,3 +409,17 @@ def test_a_loop_is_transposed_of_a_cotangent_that_alone_is_traced():
 
     jit(f)(np.ones(3))
     assert len({*classes[0]}) == 1
+
+
+def test_a_long_chain_of_writes_is_transposed():
+    @anyshape.as_written
+    def f(x):
+        y = np.ones(len(x)) * x[1]
+        for j in range(150):
+            y[(j + 1) % 5] = x[0] * j
+            y[j // 2 % 5] = 2.0
+        return y.sum()
+
+    x = np.arange(1.0, 6.0)
+    slopes = [(f(x + h) - f(x - h)) / 2 for h in np.eye(5)]
+    np.testing.assert_allclose(anyshape.grad(f)(x), slopes)

@@ -41,9 +41,9 @@ _FORMATS = {code for name, code in dis.opmap.items() if name.startswith("FORMAT_
 # a call of a variable; from Python 3.13 on, of anything but a method
 _LOCAL_CALL = bytes([dis.opmap["PUSH_NULL"], 0, *([dis.opmap["LOAD_FAST"]] if sys.version_info < (3, 13) else [])])
 _MEANT = {
-    "abs", "all", "any", "breakpoint", "complex", "divmod", "enumerate", "float", "int", "isinstance", "item", "len",
-    "math", "max", "min", "pairwise", "pow", "print", "range", "reduce", "repr", "reversed", "round", "set_trace",
-    "sorted", "str", "sum", "tolist", "zip",
+    "abs", "accumulate", "all", "any", "breakpoint", "chain", "combinations", "complex", "divmod", "enumerate", "float",
+    "int", "isinstance", "islice", "item", "len", "map", "math", "max", "min", "pairwise", "pow", "print", "product",
+    "range", "reduce", "repr", "reversed", "round", "set_trace", "sorted", "starmap", "str", "sum", "tolist", "zip",
 }  # fmt: skip  # builtins and methods that mean something else for traced values
 _MAKERS = {
     "arange", "array", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d", "atleast_3d", "block", "bool_",

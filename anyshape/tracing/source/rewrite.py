@@ -36,6 +36,7 @@ from anyshape.tracing.source.name_flow import (
     read,
     walk,
 )
+from anyshape.tracing.source.patterns import without_patterns
 from anyshape.tracing.source.texts import as_call, is_runtime, late_texts, stated, waiting
 
 _ALL_NAMES = {"locals", "vars", "dir", "eval", "exec"}  # they see variables that moved into functions inside
@@ -61,7 +62,11 @@ def rewritten(node: ast.FunctionDef | ast.Lambda, way: str = "") -> ast.Function
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
         node = ast.copy_location(ast.FunctionDef("__kept_lambda__", node.args, body, []), node)
-    node = (_Stepped if way == "stepped" else _Rewriter)(node, set()).function()
+    if way == "stepped":
+        node = _Stepped(node, set()).function()
+    else:
+        without_patterns(node)
+        node = _Rewriter(node, set()).function()
     _fill_positions(node)
     return node
 

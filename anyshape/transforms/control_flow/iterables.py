@@ -9,6 +9,7 @@ import builtins
 import functools
 import itertools
 import operator
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,9 +17,13 @@ import numpy as np
 
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.operands.memory import memory_of
 from anyshape.numpy.serve import FUNCTIONS
 from anyshape.numpy.sizes.symdim import max_dim, min_dim
+from anyshape.ops.subgraph_call import code_that_is_read
 from anyshape.support.true_types import has_type
+from anyshape.tracing.source import read as reading
+from anyshape.tracing.source.read import NotKept
 
 
 def is_open(x: Any) -> bool:
@@ -42,13 +47,74 @@ class Items:
 
     def rest(self) -> Items:
         """Return all items but the first."""
-        return Items(self.length - 1, lambda k: self.item(k + 1), lambda: iter([*self][1:]))
+        return Once(self.length - 1, lambda k: self.item(k + 1), lambda: iter([*self][1:]), (), [self])
+
+    def taken(self, by: types.CodeType) -> None:
+        """Note that a loop of the program takes all items, where they are there once."""
 
     def __len__(self) -> int:
         return operator.index(self.length)
 
     def __getitem__(self, k: Any) -> Any:
         return self.item(k)
+
+
+class Once(Items):
+    """Items of an iterator, which are there once; it takes them from `others`.
+
+    What takes them by another loop than the first, or in another one than that which made them, runs as it is written.
+    """
+
+    def __init__(
+        self,
+        length: Any,
+        item: Callable[[Any], Any],
+        plain: Callable[[], Iterator[Any]],
+        batches: Sequence[Any] = (),
+        others: Sequence[Any] = (),
+        arrays: Sequence[Any] = (),
+    ) -> None:
+        super().__init__(length, item, plain, batches)
+        self._arrays = arrays  # that its items are copies of
+        self._others = [x for x in others if type(x) is Once]
+        self._taken_by: types.CodeType | None = None
+        self._iterator: Iterator[Any] | None = None
+        self._depth = _depth()
+
+    def __iter__(self) -> Iterator[Any]:
+        self._check()
+        if self._iterator is None:
+            self._iterator = self._plain()
+        return self._iterator
+
+    def __next__(self) -> Any:
+        return next(iter(self))
+
+    def _check(self) -> None:
+        if self._taken_by is not None:
+            raise NotKept(self._taken_by, "an iterator that it runs over is used later, too")
+        if self._depth != _depth() and (session := reading.session()) is not None:
+            raise NotKept(session.frames[-1].code, "it goes on with an iterator that is made outside of it")
+
+    @property
+    def is_new(self) -> bool:
+        """True if nothing took an item yet."""
+        self._check()
+        return self._iterator is None and all(x.is_new for x in self._others)
+
+    def taken(self, by: types.CodeType) -> None:
+        """Note that a loop of the program takes all items."""
+        self._taken_by = by
+        for x in self._arrays:
+            memory_of(x).frozen = NotKept(by, "an array that it runs over in a chain is written to")
+        for x in self._others:
+            x.taken(by)
+
+
+def _depth() -> int:
+    """Return the number of loops and branches around, and 0 outside of traces."""
+    session = reading.session()
+    return len(session.frames) if session is not None else 0
 
 
 class Examples(Items):
@@ -76,7 +142,7 @@ def is_batch(x: Any) -> bool:
 def items_of(x: Any) -> Items | None:
     """Return the items of what a loop runs over, None for what Python alone iterates."""
     if isinstance(x, Items):
-        return x
+        return None if type(x) is Once and not x.is_new else x
     if has_type(own := getattr(x, "items", None), Items):  # of a list that a loop made
         return own
     if has_type(x, builtins.range):
@@ -135,8 +201,10 @@ def _length(first: Any, last: Any, step: Any) -> Any:
 def enumerate_(x: Any, start: Any = 0) -> Any:
     """Return `enumerate(x, start)`; of open items, the items of one."""
     items = items_of(x) if _may_be_open(x) else None
-    plain = lambda: builtins.enumerate(x if items is None else items, start)
-    return plain() if items is None else Items(items.length, lambda k: (k + start, items.item(k)), plain, items.batches)
+    if items is None:
+        return builtins.enumerate(x, start)
+    plain = lambda: builtins.enumerate(items, start)
+    return Once(items.length, lambda k: (k + start, items.item(k)), plain, items.batches, [items])
 
 
 def reversed_(x: Any) -> Any:
@@ -146,7 +214,7 @@ def reversed_(x: Any) -> Any:
         return builtins.reversed(x)
     last = lambda k: items.item(items.length - 1 - k)
     plain = lambda: map(last, builtins.range(operator.index(items.length)))
-    return Items(items.length, last, plain)
+    return Once(items.length, last, plain)
 
 
 def pairwise_(x: Any) -> Any:
@@ -155,7 +223,7 @@ def pairwise_(x: Any) -> Any:
     if items is None:
         return itertools.pairwise(x)
     pair = lambda k: (items.item(k), items.item(k + 1))
-    return Items(_length(0, items.length - 1, 1), pair, lambda: itertools.pairwise(items))
+    return Once(_length(0, items.length - 1, 1), pair, lambda: itertools.pairwise(items), (), [items])
 
 
 def zip_(*xs: Any, strict: bool = False) -> Any:
@@ -177,7 +245,7 @@ def _together(each: Sequence[Items]) -> Items:
         length = lengths[0]
     else:
         length, batches = functools.reduce(_shorter, lengths), []
-    return Items(length, lambda k: tuple([items.item(k) for items in each]), lambda: builtins.zip(*each), batches)
+    return Once(length, lambda k: tuple([items.item(k) for items in each]), lambda: builtins.zip(*each), batches, each)
 
 
 def _shorter(a: Any, b: Any) -> Any:
@@ -188,6 +256,80 @@ def _shorter(a: Any, b: Any) -> Any:
     return min_dim(a, b)
 
 
+def map_(function: Any, *xs: Any) -> Any:
+    """Return `map(function, *xs)`; of open items, the items of one."""
+    run = code_that_is_read().call(function)
+    each = [items_of(x) if _may_be_open(x) else None for x in xs]
+    if not each or any(items is None for items in each):
+        return builtins.map(run, *xs)
+    together = _together([items for items in each if items is not None])
+    return Once(together.length, lambda k: run(*together.item(k)), lambda: builtins.map(run, *xs), (), [together])
+
+
+def starmap_(function: Any, x: Any) -> Any:
+    """Return `itertools.starmap(function, x)`; of open items, the items of one."""
+    return map_(lambda item: code_that_is_read().call(function)(*item), x)
+
+
+def islice_(x: Any, *ends: Any) -> Any:
+    """Return `itertools.islice(x, *ends)`; of open items, the items of one."""
+    plain = lambda: itertools.islice(x, *ends)
+    items = items_of(x) if _may_be_open(x) else None
+    if items is None or type(items) is Once:  # it leaves the rest to others
+        return plain()
+    first, last, step = [*ends, 1][:3] if len(ends) > 1 else (0, ends[0], 1)
+    first, step = first or 0, step or 1
+    last = items.length if last is None else _shorter(last, items.length)
+    return Once(_length(first, last, step), lambda k: items.item(first + k * step), plain)
+
+
+def chain_(*xs: Any) -> Any:
+    """Return `itertools.chain(*xs)`; of vectors whose lengths are open, the elements of one."""
+    pools = [_pool(x) for x in xs]
+    if not any(map(_may_be_open, xs)) or any(not isinstance(x, Traced) for x in pools):
+        return itertools.chain(*xs)
+    rows, arrays = FUNCTIONS["concatenate"](pools), [x for x in xs if isinstance(x, Traced)]
+    return Once(rows.shape[0], lambda k: rows[k], lambda: itertools.chain(*xs), arrays=arrays)
+
+
+def product_(*xs: Any, repeat: int = 1) -> Any:
+    """Return `itertools.product(*xs, repeat=repeat)`; of open items, the items of one."""
+    pools = [_pool(x) for x in xs] * repeat
+    if not any(map(_may_be_open, xs)) or not pools or any(x is None for x in pools):
+        return itertools.product(*xs, repeat=repeat)
+    each = [items for items in map(items_of, pools) if items is not None]
+
+    def item(k: Any) -> tuple[Any, ...]:
+        parts: list[Any] = []
+        for items in reversed(each):
+            parts.insert(0, items.item(k % items.length))
+            k = k // items.length
+        return tuple(parts)
+
+    length = functools.reduce(operator.mul, [items.length for items in each])
+    return Once(length, item, lambda: itertools.product(*pools))
+
+
+def combinations_(x: Any, r: int) -> Any:
+    """Return `itertools.combinations(x, r)`; of pairs of open items, the items of one."""
+    pool = _pool(x) if _may_be_open(x) else None
+    if pool is None or type(r) is not int or r != 2 or (items := items_of(pool)) is None:
+        return itertools.combinations(x, r)
+    first, second = FUNCTIONS["triu_indices"](items.length, 1)
+    pair = lambda k: (items.item(first[k]), items.item(second[k]))
+    return Once(items.length * (items.length - 1) // 2, pair, lambda: itertools.combinations(pool, 2))
+
+
+def _pool(x: Any) -> Any:
+    """Return the items that a function takes at once, which no later write changes; None for other objects."""
+    is_vector = isinstance(x, Traced) and getattr(x, "is_array", False) and x.meta.rank == 1
+    if is_vector or (has_type(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in "biufc"):
+        return FUNCTIONS["array"](x)
+    return x if has_type(x, (Range, builtins.range)) else None
+
+
 ITERATIONS: dict[Any, Callable[..., Any]] = {
-    range: range_, enumerate: enumerate_, reversed: reversed_, zip: zip_, itertools.pairwise: pairwise_,
+    range: range_, enumerate: enumerate_, reversed: reversed_, zip: zip_, map: map_,
+    itertools.pairwise: pairwise_, itertools.starmap: starmap_, itertools.islice: islice_, itertools.chain: chain_,
+    itertools.product: product_, itertools.combinations: combinations_,
 }  # fmt: skip

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import operator
 import sys
 import types
 import weakref
 from builtins import getattr as getattr
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from sys import gettrace as gettrace
 from typing import Any
 
@@ -34,7 +35,7 @@ from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.meanings import has_no_meaning, meaning, prepared
 from anyshape.tracing.source.read import Session
 from anyshape.tracing.source.stepping import SKIPPED as SKIPPED
-from anyshape.transforms.control_flow.iterables import ITERATIONS, is_batch, is_open, items_of
+from anyshape.transforms.control_flow.iterables import ITERATIONS, Once, is_batch, is_open, items_of
 from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, raise_of
 from anyshape.transforms.control_flow.kept_lists import KeptList
 from anyshape.transforms.control_flow.kept_lists import released as released  # of the result of a trace
@@ -71,7 +72,14 @@ from anyshape.transforms.control_flow.kept_raises import text_of_format as text_
 from anyshape.transforms.control_flow.kept_raises import text_of_percent as text_of_percent
 from anyshape.transforms.control_flow.kept_raises import tried as tried
 from anyshape.transforms.control_flow.kept_raises import tries as tries
-from anyshape.transforms.control_flow.list_functions import item_at, list_, sorted_, takes_lists, with_arrays
+from anyshape.transforms.control_flow.list_functions import (
+    item_at,
+    list_,
+    makes_lists,
+    sorted_,
+    takes_lists,
+    with_arrays,
+)
 from anyshape.transforms.control_flow.list_functions import repeated as repeated
 from anyshape.transforms.control_flow.list_functions import transposed as transposed
 from anyshape.transforms.control_flow.tried import as_tried, of_matrices
@@ -170,7 +178,7 @@ def _of_c(session: Session, function: Any) -> Any:
 
 def _of_class(session: Session, kind: type) -> Any:
     """Return what a call of a class runs."""
-    if (own := ITERATIONS.get(kind)) is not None:
+    if (own := _CLASSES.get(kind)) is not None:
         return own
     if kind is type:
         return _class_of
@@ -225,6 +233,11 @@ def matmul(a: Any, b: Any) -> Any:
         return a @ b
     sparse = prepared(b if is_traced(a) else a)
     return a @ b if sparse is None else a @ sparse if is_traced(a) else sparse @ b
+
+
+def is_sequence(x: Any, count: int) -> bool:
+    """Return whether a pattern of so many parts may match a value."""
+    return isinstance(x, Sequence) and not isinstance(x, (str, bytes)) and call(len)(x) == count
 
 
 def grid(x: Any) -> Any:
@@ -317,8 +330,8 @@ def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: An
 
 def _reduce(function: Any, iterable: Any, *initial: Any) -> Any:
     """Return `functools.reduce(function, iterable, *initial)`, by a loop of the program where it may be one."""
-    session, items, code = _session(), items_of(iterable), getattr(function, "__code__", None)
-    if items is None or session is None or code is None or not _is_kept(session, items.length, function, NO_FACTS):
+    session, items, code = _session(), items_of(iterable), getattr(function, "__code__", None) or makes_lists()
+    if items is None or session is None or code is None or not _is_kept(session, items.length, code, NO_FACTS):
         return functools.reduce(call(function), iterable, *initial)
     if not initial:
         if not items.length > 0:
@@ -332,9 +345,31 @@ def _reduce(function: Any, iterable: Any, *initial: Any) -> Any:
     return kept_fold(session, items, body, result, code)
 
 
+def _accumulate(iterable: Any, function: Any = None, *, initial: Any = None) -> Any:
+    """Return `itertools.accumulate(iterable, function)`, of the list that a loop of the program makes."""
+    function = operator.add if function is None else function
+    session, items, code = _session(), items_of(iterable), getattr(function, "__code__", None) or makes_lists()
+    if items is None or session is None or code is None or not _is_kept(session, items.length, code, NO_FACTS):
+        return itertools.accumulate(iterable, call(function), initial=initial)
+    totals, result = KeptList(None, code), types.CellType(initial)
+    if initial is None:
+        if not items.length > 0:
+            return iter(())
+        result.cell_contents, items = items.item(0), items.rest()
+    totals.append(result.cell_contents)
+
+    def body(x: Any) -> None:
+        result.cell_contents = call(function)(result.cell_contents, x)
+        totals.append(result.cell_contents)
+
+    kept_fold(session, items, body, result, code)
+    return Once(totals.length, totals.item, lambda: iter(totals))
+
+
 _BUILTINS: dict[Any, Callable[..., Any]] = {
     len: _length, print: _print, sorted: sorted_, functools.reduce: _reduce,
 }  # fmt: skip
+_CLASSES = {**ITERATIONS, itertools.accumulate: _accumulate}
 
 
 def _check_pure(session: Session, function: Any) -> None:
@@ -463,7 +498,7 @@ def listed(
     session, code = _session(), function.__code__
     fill = _Filling(session, function, test, facts)
     items = items_of(iterable) if session is not None else None
-    if items is not None and session is not None and _is_kept(session, items.length, function, NO_FACTS):
+    if items is not None and session is not None and _is_kept(session, items.length, code, NO_FACTS):
         return kept_list(session, items, fill, code)
     may_choose = test is not _always and session is not None and session.frames and code not in session.refused
     result: Any = KeptList(None, code) if may_choose else made([])
@@ -483,7 +518,7 @@ def joined(
     value, passes = _of_items(of_item, facts[0]), _of_items(test, facts[0])
     session = _session()
     items = items_of(iterable) if session is not None and function in (any, all) else None
-    if session is None or items is None or not _is_kept(session, items.length, of_item, NO_FACTS):
+    if session is None or items is None or not _is_kept(session, items.length, of_item.__code__, NO_FACTS):
         return call(function)(value(x) for x in (iterable if items is None else items) if passes(x))
     result = types.CellType(function is all)
 
@@ -653,7 +688,7 @@ def for_(iterable: Any, body: Callable[[Any], None], facts: tuple[Any, ...]) -> 
     session, known = _session(), Facts(*facts)
     if session is not None:
         items = items_of(iterable)
-        if items is not None and _is_kept(session, items.length, body, known):
+        if items is not None and _is_kept(session, items.length, body.__code__, known):
             kept_for(session, items, body, known)
             return
         if session.frames and iter(iterable) is iterable and sys.getrefcount(iterable) > _OWN_REFERENCES:
@@ -679,14 +714,15 @@ def _unrolled(session: Session | None, iterable: Any) -> Iterator[None]:
 
 def _run(iterable: Any, body: Callable[[Any], None], cells: Any, known: Facts) -> None:
     """Run a loop as it is written."""
+    going: Any = True
     for item in iterable:
-        going = _goes_on(cells, known)
         if isinstance(going, Traced) and (choosing := _choosing()) is not None:
             Choice(choosing, (None, _at(body, item)), cells, known.later).run(going)
-        elif going:
-            body(item)
         else:
-            break
+            body(item)
+        going = _goes_on(cells, known)
+        if not (isinstance(going, Traced) and _choosing() is not None) and not going:
+            break  # before an iterator gives what is left for others
 
 
 def _at(body: Callable[[Any], None], item: Any) -> Callable[[], None]:
@@ -702,15 +738,15 @@ def _goes_on(cells: Any, facts: Facts) -> Any:
     return clear(*[get(cells[name]) for name in facts.stops])
 
 
-def _is_kept(session: Session, length: Any, body: Callable[..., None], facts: Facts) -> bool:
+def _is_kept(session: Session, length: Any, code: types.CodeType, facts: Facts) -> bool:
     """Return whether a loop becomes one of the program."""
     if has_type(length, int) and length * session.unrolled <= (UNROLLED_AROUND if facts.nests else UNROLLED):
         return False
     if session.is_plain:
         return False
     if facts.plain:
-        session.refused.setdefault(body.__code__, facts.plain)
-    return body.__code__ not in session.refused
+        session.refused.setdefault(code, facts.plain)
+    return code not in session.refused
 
 
 def while_(test: Callable[[], Any], body: Callable[[], None], facts: tuple[Any, ...]) -> None:
@@ -721,7 +757,7 @@ def while_(test: Callable[[], Any], body: Callable[[], None], facts: tuple[Any, 
     while True:
         going = again()
         is_long = _is_open(going) or count >= UNROLLED or bool(known.stops)
-        if session is not None and is_long and _is_kept(session, None, body, known):
+        if session is not None and is_long and _is_kept(session, None, body.__code__, known):
             if _is_open(going) or going:
                 kept_while(session, going, again, body, known, cells)
             return

@@ -24,6 +24,7 @@ from anyshape.numpy.sizes.size_operands import as_size
 from anyshape.ops import elementwise as ew
 from anyshape.ops.control import check, name_sizes
 from anyshape.ops.dynamic import size_from_count
+from anyshape.ops.subgraph_call import code_that_is_read
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import flatten, is_array, unflatten
@@ -399,6 +400,15 @@ class KeptList:
         self.replace(before)
         self.append(value)
         return None if after is None else self.replace(self._joined(level.rows, after))
+
+    def sort(self, *, key: Any = None, reverse: Any = False) -> None:
+        """Sort the items."""
+        if not self.levels[-1].is_whole:
+            return self._change()
+        new = code_that_is_read().sorted_(self, key=key, reverse=reverse)
+        if type(new) is not KeptList:
+            raise self.refused("a list that it appends to is sorted, whose items are no numbers")
+        return self.replace(new.rows)
 
     def pop(self, k: Any = -1) -> Any:
         """Take an item out."""

@@ -535,6 +535,7 @@ def kept_for(session: Session, items: Items, body: Callable[..., None], facts: F
     Where iterations read what the first one alone finds without a value, or as another object, that one is run apart.
     """
     emit = _until if facts.stops else _over
+    items.taken(body.__code__)
     if body.__code__ in session.apart:
         if not items.length > 0:
             return
@@ -739,6 +740,7 @@ def kept_list(session: Session, items: Items, fill: Callable[[KeptList, Any], No
 
     Arrays of different sizes are a batch.
     """
+    items.taken(code)
     result = KeptList(None, code)
 
     def make() -> KeptLoop:
@@ -752,6 +754,7 @@ def kept_fold(
     session: Session, items: Items, body: Callable[[Any], None], result: types.CellType, code: types.CodeType
 ) -> Any:
     """Return what a variable holds after a loop of the program, whose body binds it alone."""
+    items.taken(code)
     facts = NO_FACTS._replace(bound=("result",), later=("result",), after=("result",))
     _keep(session, lambda: KeptLoop(session, body, facts, {"result": result}, code), lambda loop: _over(loop, items))
     return result.cell_contents

@@ -16,12 +16,13 @@ from anyshape.numpy.arrays.python_operators import expect
 from anyshape.numpy.operands.memory import memory_of
 from anyshape.numpy.operands.promotion import is_weak
 from anyshape.numpy.serve import FUNCTIONS
+from anyshape.ops.subgraph_call import code_that_is_read
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import flatten, is_array
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.read import NotKept
 from anyshape.tracing.trace import as_value
-from anyshape.transforms.control_flow.iterables import Range, is_batch, is_open
+from anyshape.transforms.control_flow.iterables import Once, Range, is_batch, is_open
 from anyshape.transforms.control_flow.kept_lists import KeptList, item_value, map_tree, opened, rows_of
 
 # -- lists
@@ -39,28 +40,81 @@ def item_at(items: Sequence[Any], k: Any, code: types.CodeType) -> Any:
     return item.as_weak() if all(map(is_weak, items)) else opened(item)
 
 
-def _makes_lists() -> types.CodeType | None:
+def makes_lists() -> types.CodeType | None:
     """Return the code of the user that calls, where it may have lists of rows."""
-    code, session = sys._getframe(2).f_code, reading.session()
+    frame: Any = sys._getframe(2)
+    while str(frame.f_globals.get("__name__")).startswith("anyshape.transforms."):
+        frame = frame.f_back
+    code, session = frame.f_code, reading.session()
     return None if session is None or session.is_plain or code in session.refused else code
 
 
 def sorted_(x: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     """Return `sorted(x)` of the elements of an array, or of a list of a loop. A run refuses NaN, which has no order."""
-    code = _makes_lists()
-    rows = x.rows if type(x) is KeptList else x
-    is_vector = isinstance(rows, Traced) and rows.meta.rank == 1 and rows.dtype.kind in "biuf"
-    if code is None or not is_vector or key is not None or not has_type(reverse, (bool, int)):
+    code = makes_lists()
+    items = _ordered(x, code) if has_type(reverse, (bool, int)) else None
+    keys = None if items is None or code is None else _keys_of(items, key, code)
+    if items is None or keys is None:
         return sorted(x, key=key, reverse=reverse)
-    if rows.dtype.kind == "f":
-        expect(~FUNCTIONS["any"](FUNCTIONS["isnan"](rows)), "sorted() of NaN, which has no order")
-    rows = FUNCTIONS["sort"](rows[::-1] if reverse else rows, kind="stable")
-    return KeptList(rows[::-1] if reverse else rows, code, weak=x.weak if type(x) is KeptList else False)
+    _expect_order(keys, "sorted()")
+    order = _order(keys, reverse)
+    return KeptList(map_tree(lambda rows: rows[order], items.rows), items.code, weak=items.weak)
+
+
+def _ordered(x: Any, code: types.CodeType | None) -> KeptList | None:
+    """Return items that are sorted, as a list of rows; None for what Python sorts."""
+    x = _listed(x, code)
+    if code is None or type(x) is KeptList:
+        return None if code is None or x.rows is None or x.batch is not None else x
+    is_vector = isinstance(x, Traced) and x.meta.rank == 1
+    return list_(list, x) if is_vector or (type(x) is Range and is_open(x.length)) else None
+
+
+def _keys_of(items: KeptList, key: Any, code: types.CodeType) -> list[Any] | None:
+    """Return the vectors of what items are ordered by, the first one first; None for what has no order by numbers."""
+    rows = items.rows
+    if key is not None:
+        run = code_that_is_read().call(key)
+        fill = lambda to, item: to.append(run(item))
+        rows = code_that_is_read().kept_list(reading.session(), items.items, fill, code).rows
+    leaves, tree = flatten(rows)
+    are_ordered = tree.is_leaf() or (type(rows) is tuple and len(rows) == len(leaves))
+    are_numbers = all(x.meta.rank == 1 and x.dtype.kind in "biuf" for x in leaves)
+    return leaves if leaves and are_ordered and are_numbers else None
+
+
+def _expect_order(keys: Sequence[Any], name: str) -> None:
+    for x in keys:
+        if x.dtype.kind == "f":
+            expect(~FUNCTIONS["any"](FUNCTIONS["isnan"](x)), f"{name} of NaN, which has no order")
+
+
+def _order(keys: Sequence[Any], reverse: Any) -> Any:
+    """Return the positions of items in order; equal ones stay as they are."""
+    keys = [x[::-1] for x in keys] if reverse else keys
+    order = FUNCTIONS["argsort"](keys[0], kind="stable") if len(keys) == 1 else FUNCTIONS["lexsort"](keys[::-1])
+    return keys[0].shape[0] - 1 - order[::-1] if reverse else order
+
+
+def _extreme(original: Any, x: Any, *, key: Any = None, **options: Any) -> tuple[Any] | None:
+    """Return the first least or largest of some items by what a key gives; None for what Python compares."""
+    if key is None and type(getattr(x, "rows", None)) is not tuple:
+        return None
+    code = makes_lists()
+    items = _ordered(x, code)
+    keys = None if items is None or code is None or not items.length > 0 else _keys_of(items, key, code)
+    if items is None or keys is None:
+        return None
+    _expect_order(keys, f"{original.__name__}()")
+    if len(keys) == 1:
+        return (items.item(FUNCTIONS["argmin" if original is min else "argmax"](keys[0])),)
+    return (items.item(_order(keys, original is max)[0]),)
 
 
 def list_(kind: type, x: Any = (), /) -> Any:
     """Return `list(x)` or `tuple(x)`, also of items whose number a run knows."""
-    code = _makes_lists()
+    code = makes_lists()
+    x = _listed(x, code)
     if type(x) is KeptList:
         return x.copy(kind)
     if code is None or not has_length(x):
@@ -68,6 +122,14 @@ def list_(kind: type, x: Any = (), /) -> Any:
     if type(x) is Range:
         return KeptList(x.as_operand(), code, weak=True, kind=kind)
     return KeptList(x.copy(), code, weak=False, kind=kind)
+
+
+def _listed(x: Any, code: types.CodeType | None) -> Any:
+    """Return the list of what an iterator gives, if a loop of the program may make it; other objects as they are."""
+    if code is None or type(x) is not Once or not x.is_new or has_type(x.length, int):
+        return x
+    listed = code_that_is_read().kept_list
+    return listed(reading.session(), x, lambda to, item: to.append(item), code)
 
 
 def has_length(x: Any) -> bool:
@@ -78,7 +140,7 @@ def has_length(x: Any) -> bool:
 
 def repeated(x: Any, y: Any) -> Any:
     """Return `x * y`, where one of them may be a list, and the other one a size."""
-    code = _makes_lists()
+    code = makes_lists()
     items, count = (x, y) if type(x) is list else (y, x)
     is_uniform = type(items) is list and isinstance(count, SymbolicSize) and len(items) == 1 and is_array(items[0])
     if code is None or not is_uniform:
@@ -156,15 +218,20 @@ def with_arrays(function: Callable[..., Any], original: Any) -> Callable[..., An
     """Return a function that takes arrays in place of lists of loops, where the list stands for its rows."""
 
     def taking(*args: Any, **kwargs: Any) -> Any:
+        if args and type(args[0]) is Once:
+            args = (_listed(args[0], makes_lists()), *args[1:])
         if any(map(is_batch, args)) and original not in _TAKERS:
             return _of_batches(original, args, kwargs)
-        is_made = any(type(x) in (KeptList, Range, deque) for x in (*args, *kwargs.values()))
+        is_made = any(type(x) in (KeptList, Range, deque) for x in (*args, *kwargs.values())) or "key" in kwargs
         return _of_rows(function, original, args, kwargs) if is_made else function(*args, **kwargs)
 
     return taking
 
 
 def _of_rows(function: Callable[..., Any], original: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    extreme = _extreme(original, *args, **kwargs) if original in (min, max) and not args[1:] else None
+    if extreme is not None:
+        return extreme[0]
     if original in (sum, min, max) and type(args[0]) is KeptList and not args[1:]:
         return _of_numbers(function, original, args[0], kwargs)
     new, named = [_array_of(x, original) for x in args], {k: _array_of(x, original) for k, x in kwargs.items()}

@@ -279,7 +279,7 @@ class Writer:
     def fits(self, row):
         """Return whether there are names for all that a template reads."""
         kinds = {kind for kind, _ in _HOLE.findall(row)} & _READ
-        return all(self.readable(kind) for kind in kinds)
+        return all(self.readable(kind) for kind in sorted(kinds))
 
     def filled(self, template, depth, names=None):
         """A template with something in each hole."""

@@ -171,7 +171,7 @@ def wrong_slopes(plain, x=SMOOTH):
         return []
     got = anyshape.grad(loss_of(plain))(x.copy())
     right, rounding, exact = fine, 1e-4, slopes_by_complex_step(plain, x)
-    if exact is not None and np.allclose(exact, fine, rtol=1e-5, atol=1e-5):
+    if exact is not None and np.allclose(exact, fine, rtol=1e-5, atol=1e-8):
         right, rounding = exact, 1e-5 if "float32" in inspect.getsource(plain) else 1e-10
     is_kink = not np.isfinite(got).all()  # as of sqrt at 0
     return [] if is_kink or np.allclose(got, right, rtol=rounding, atol=rounding) else [f"slopes {got} for {right}"]

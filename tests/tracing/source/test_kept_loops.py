@@ -8,6 +8,7 @@ from anyshape import config, grad, jit, jvp, vmap
 from anyshape.errors import ArgumentError, SizeMismatchError
 from tests.tracing.source import (  # noqa: F401  # which add to the table
     comprehension_programs,
+    iterator_programs,
     list_programs,
     object_programs,
     sequence_programs,
@@ -39,6 +40,12 @@ AS_WRITTEN = {
     "kept_list_appended_then_grown": "that another one holds", "length_by_another_name": "members",
     "lists_swapped": "another object", "while_empty": "", "if_empty": "in each branch",
     "item_of_list_changed": "is changed", "list_of_a_carry": "",
+
+    "guard_binds_what_is_read": "matches patterns", "matched_class": "matches patterns",
+    "zip_taken_twice": "used later", "enumerate_taken_twice": "used later", "zip_after_next": "",
+    "enumerate_taken_in_a_loop": "made outside of it", "reversed_taken_after_break": "used later",
+    "enumerate_taken_in_a_branch": "used later", "zip_listed_twice": "used later", "map_taken_twice": "used later",
+    "accumulated_taken_twice": "used later", "accumulated": "", "accumulated_by_function": "",
 
     "array_of_a_table_is_written_to": "", "sums_of_arrays_from_numbers_in_a_loop": "",
     "str_attr": "", "alias_attr_array": "two names",
