@@ -346,6 +346,7 @@ class Profile:
     repeat: int
     sizes: Mapping[str, int]
     rows: tuple[Row, ...] = field(repr=False)
+    printed: list[bool] = field(default_factory=list, repr=False, compare=False)
 
     def print(self, rows: int | None = 40, file: TextIO | None = None) -> None:
         """Write the table with at most `rows` rows, in colours where `rich` is installed and writes to a terminal."""
@@ -378,6 +379,12 @@ class Profile:
     def _repr_html_(self) -> str:
         """Return the page in a frame, for notebooks."""
         return framed(self.html())
+
+    def _ipython_display_(self) -> None:
+        """Show nothing in the cell that printed the table; afterwards notebooks show the page."""
+        if not self.printed:
+            raise NotImplementedError  # by which IPython goes on to the page
+        self.printed.clear()
 
     def __rich__(self) -> Any:
         return profile_table(self, None)

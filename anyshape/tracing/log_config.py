@@ -39,4 +39,12 @@ def _stderr() -> logging.Handler:
     return handler
 
 
+for name in (
+    "shapes",
+    "passes",
+    "plan",
+    "run",
+):  # a line for each operation or call
+    if logging.getLogger(f"anyshape.{name}").level == logging.NOTSET:
+        logging.getLogger(f"anyshape.{name}").setLevel(logging.INFO)
 turn_on(os.environ.get(_HANDLER, ""))

@@ -308,6 +308,7 @@ def profile(
             raise ArgumentError("profile", target.__name__, "is being traced, and does not run", advice)
         result = profiler.measure(target, args, kwargs, repeat)
         result.print(rows, file)
+        result.printed.extend([True] * (file is None))
         return result
 
     return profiled

@@ -492,3 +492,12 @@ def test_the_time_of_a_condition_belongs_to_its_loop():
     (branch,) = [row for row in result.rows if row.name == "cond"]
     assert "det" in " ".join(row.name for row in loop.steps) or len(loop.steps) > 2
     assert [row.name for row in branch.steps] == ["sin"] and branch.trips == 0 and loop.trips > 3
+
+
+def test_a_notebook_shows_the_result_once(capsys):
+    formatters = pytest.importorskip("IPython.core.formatters")
+    show = lambda result: sorted(formatters.DisplayFormatter().format(result)[0])
+    result = anyshape.profile(np.sum, repeat=1)(np.ones(3))
+    assert "reduce_sum" in capsys.readouterr().out
+    assert [show(result), show(result)] == [[], ["text/html", "text/plain"]]
+    assert show(anyshape.profile(np.sum, repeat=1, file=io.StringIO())(np.ones(3))) == ["text/html", "text/plain"]

@@ -77,6 +77,10 @@ def test_nothing_is_said_twice():
     configured = "import logging\nlogging.basicConfig(level=logging.DEBUG)\n" + PROGRAM
     lines = [line for line in run("guards", configured) if "decided" in line]
     assert len(lines) == 2 and all(line.startswith("DEBUG:anyshape.guards:") for line in lines)
+    whole = run("guards", configured)
+    assert {line.split(":")[1] for line in whole if line.startswith("DEBUG:anyshape")} == {
+        "anyshape.guards", "anyshape.trace"
+    }  # fmt: skip
     strict = "import logging\nlogging.basicConfig()\nlogging.getLogger().handlers[0].setLevel('ERROR')\n" + PROGRAM
     assert len([line for line in run("guards", strict) if "decided" in line]) == 2
 
