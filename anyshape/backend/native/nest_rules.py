@@ -306,7 +306,9 @@ def _concatenate(site: Site, *xs: Array) -> Array:
     def at(indices: Sequence[str]) -> str:
         return _piece(xs, axis, indices)
 
-    return derived(xs[0], dims, at, *xs[1:], steps=int(any(n != "1" for n in sizes)))
+    result = derived(xs[0], dims, at, *xs[1:], steps=int(any(n != "1" for n in sizes)))
+    result.pieces = axis, xs
+    return result
 
 
 def _piece(xs: Sequence[Array], axis: int, indices: Sequence[str]) -> str:

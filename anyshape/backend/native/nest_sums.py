@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from anyshape.backend.compiler.c_expressions import suffix
 from anyshape.backend.native.nest_calls import called_into
 from anyshape.backend.native.nest_loops import product_loop
 from anyshape.backend.native.nest_steps import Rule, Site
-from anyshape.backend.native.nest_values import Array, Lines, Texts, derived, kind_of, product, stretched
+from anyshape.backend.native.nest_values import NEW, Array, Lines, Texts, derived, kind_of, product, stretched
 from anyshape.backend.native.statements import NotExpressible, Reduction, reduction_of
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import free_axes
@@ -51,8 +52,9 @@ def _reduced(site: Site, x: Array, axes: Sequence[int], dims: Texts) -> Array:
     """Return a reduction over axes."""
     reduction = reduction_in_nest(site.node.op, site.node.op, site.dtype)
     rest, lines = [a for a in range(len(x.dims)) if a not in axes], site.lines
-    if reduction.ufunc is np.add and reduction.accumulator == "double" and rest[-1:] == [len(x.dims) - 1]:
-        return _sums_of_rows(site, x, axes, dims)
+    of_rows = _OF_ROWS.get(reduction.ufunc) if reduction.accumulator in ("double", "float") else None
+    if of_rows is not None and axes and rest[-1:] == [len(x.dims) - 1]:
+        return of_rows(site, x, axes, dims)
     total = lines.name("r")
     vectors = reduction.pragma not in ("", "&", "|") and site.dtype.kind != "c"
     simd = f"#pragma omp simd reduction({reduction.pragma}:{total})" if vectors else ""
@@ -102,6 +104,37 @@ def _sums_of_rows(site: Site, x: Array, axes: Sequence[int], dims: Texts) -> Arr
 
     lines.over(dims[:-1], rows)
     return target
+
+
+def _extremes_of_rows(site: Site, x: Array, axes: Sequence[int], dims: Texts) -> Array:
+    """Return extremes over axes before the last one: rows are combined, column by column."""
+    reduction = reduction_in_nest(site.node.op, site.node.op, site.dtype)
+    lines, rest = site.lines, [a for a in range(len(x.dims)) if a not in axes]
+    target = lines.allocated(site.dtype, dims)
+
+    def rows(own: list[str]) -> list[str]:
+        def row(i: list[str]) -> list[str]:
+            def one(j: list[str]) -> list[str]:
+                element, total = x.at(in_order([*rest, *axes], [*own, *j, *i])), target.at([*own, *j])
+                name = lines.name("e")
+                return [f"const {x.kind} {name} = {element};", f"{total} = {reduction.combine.format(total, name)};"]
+
+            lines.over(dims[-1:], one, NEW)
+            return []
+
+        lines.over(dims[-1:], lambda j: [f"{target.at([*own, *j])} = {reduction.start};"])
+        lines.over([x.dims[a] for a in axes], row)
+        return []
+
+    lines.over(dims[:-1], rows)
+    return target
+
+
+_OF_ROWS: dict[Any, Callable[..., Array]] = {
+    np.add: _sums_of_rows,
+    np.maximum: _extremes_of_rows,
+    np.minimum: _extremes_of_rows,
+}
 
 
 def in_order(axes: Sequence[int], indices: Sequence[str]) -> list[str]:

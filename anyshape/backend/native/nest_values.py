@@ -47,6 +47,7 @@ class Array:
     - `adds`: writes the lines that add the elements to others, whose texts its argument gives: for sums of a few parts,
       whose other elements are 0. Such sums have memory of their own only where something else reads them.
     - `fills`: writes the parts to zeros instead, where to add them would lose the sign of a zero.
+    - `pieces`: an axis, and the arrays that follow one another along it.
     """
 
     dtype: np.dtype
@@ -57,6 +58,7 @@ class Array:
     depth: int = 0
     adds: Callable[[At], None] | None = None
     fills: Callable[[At], None] | None = None
+    pieces: tuple[int, Sequence[Array]] | None = None
 
     @property
     def kind(self) -> str:
@@ -101,6 +103,9 @@ def kind_of(dtype: np.dtype) -> str:
     if kind is None:
         raise NotExpressible(f"values of {dtype}")
     return kind
+
+
+NEW = "#pragma GCC ivdep"  # before a loop that writes memory which it reads nowhere else
 
 
 class Lines:
@@ -194,8 +199,8 @@ class Lines:
                 return True
         return False
 
-    def filled(self, target: Array, source: Array) -> None:
-        """Write the elements of an array to memory of the same sizes."""
+    def filled(self, target: Array, source: Array, pragma: str = "") -> None:
+        """Write the elements of an array to memory of the same sizes; `pragma` as in `over`."""
         if source.is_sum and source.adds is not None:
             self.over(target.dims, lambda i: [f"{target.at(i)} = 0;"])
             (source.fills or source.adds)(target.at)
@@ -204,7 +209,7 @@ class Lines:
             count = product(target.dims)
             self.add(f"memcpy({target.buffer.name}, {source.buffer.name}, {count} * sizeof({target.kind}));")
             return
-        self.over(target.dims, lambda i: [f"{target.at(i)} = {source.at(i)};"])
+        self.over(target.dims, lambda i: [f"{target.at(i)} = {source.at(i)};"], pragma)
 
     def over(self, dims: Sequence[str], body: Callable[[list[str]], list[str]], pragma: str = "") -> None:
         """Write loops over indices below these sizes; `pragma` stands before the innermost."""
@@ -234,13 +239,21 @@ class Lines:
     def copied(self, x: Array) -> Array:
         """Return a copy of an array in memory of the trip."""
         result = self.allocated(x.dtype, x.dims)
-        self.filled(result, x)
+        if x.pieces is None:
+            self.filled(result, x, NEW)
+            return result
+        (axis, pieces), starts = x.pieces, ["0"] * len(x.dims)
+        for piece in pieces:
+            at = lambda i: result.at(along(i, tuple(starts), ("1",) * len(i)))
+            self.over(piece.dims, lambda i: [f"{at(i)} = {piece.at(i)};"], NEW)  # noqa: B023
+            starts[axis] = f"{starts[axis]} + {piece.dims[axis]}"
         return result
 
 
 def become(x: Array, other: Array) -> None:
     """Let an array be another one, of the same elements, for all that reads it."""
-    x.at, x.buffer, x.parts, x.depth, x.adds, x.fills = other.at, other.buffer, other.parts, other.depth, None, None
+    x.at, x.buffer, x.parts, x.depth = other.at, other.buffer, other.parts, other.depth
+    x.adds = x.fills = x.pieces = None
 
 
 def scalar(dtype: np.dtype, text: str) -> Array:
@@ -318,7 +331,7 @@ def again(x: Array) -> Array:
 def unowned(x: Array) -> Array:
     """Return an operand that a subgraph reads alone; what it settles, it settles for itself."""
     buffer = None if x.buffer is None else Buffer(x.buffer.name, False)
-    return Array(x.dtype, x.dims, x.at, buffer, (x,), x.depth, x.adds, x.fills)
+    return Array(x.dtype, x.dims, x.at, buffer, (x,), x.depth, x.adds, x.fills, x.pieces)
 
 
 @dataclass(eq=False, slots=True)

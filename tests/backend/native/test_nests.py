@@ -614,6 +614,29 @@ def test_sums_of_columns_keep_what_additions_lose(served):
     assert served == [True]
 
 
+def test_extremes_and_pieces_are_those_of_numpy(served):
+    """Extremes of rows and columns, longer and shorter than vectors, and arrays of pieces along either axis."""
+
+    def extremes(m):
+        total = m[0, 0, 0] * 0.0
+        for i in range(m.shape[0]):
+            x = m[i]
+            wide = np.concatenate([x, x[:, ::-1] * 2, np.ones((x.shape[0], 1))], axis=1)
+            tall = np.concatenate([np.tanh(wide), wide[1:] + 1])
+            edges = tall.max(0).sum() - tall.min(1).sum() + tall.max() * wide.min()
+            total = total + edges + (tall.max(1) @ tall).sum()
+        return total
+
+    fast = jit(extremes, compile="wait")
+    for dtype, places in ((np.float64, 12), (np.float32, 4)):
+        for shape in ((2, 3, 1), (1, 40, 5), (2, 9, 37), (1, 33, 32)):
+            m = np.random.default_rng(shape[1]).normal(size=shape).astype(dtype)
+            np.testing.assert_allclose(fast(m), extremes(m.astype(float)), rtol=10.0**-places * 20)
+            m[-1, -1, 0] = np.nan
+            assert np.isnan(fast(m))
+    assert all(served)
+
+
 @pytest.fixture
 def started(monkeypatch, tmp_path):
     """List of the texts that a compiler is started on, with no object in the cache."""
