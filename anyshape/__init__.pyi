@@ -272,9 +272,19 @@ def grad(
 @overload
 def grad(
     function: Callable[_P, Any],
-    argnums: _Argnums = 0,
+    argnums: _Argnums,
     has_aux: bool = False,
     *,
+    static_argnums: _Argnums | None = None,
+    static_argnames: _Names = None,
+    dynamic_shapes: Any = None,
+) -> _Jitted[_P, Any]: ...
+@overload
+def grad(
+    function: Callable[_P, Any],
+    argnums: _Argnums = 0,
+    *,
+    has_aux: bool,
     static_argnums: _Argnums | None = None,
     static_argnames: _Names = None,
     dynamic_shapes: Any = None,
@@ -342,9 +352,19 @@ def value_and_grad(
 @overload
 def value_and_grad(
     function: Callable[_P, Any],
-    argnums: _Argnums = 0,
+    argnums: _Argnums,
     has_aux: bool = False,
     *,
+    static_argnums: _Argnums | None = None,
+    static_argnames: _Names = None,
+    dynamic_shapes: Any = None,
+) -> _Jitted[_P, Any]: ...
+@overload
+def value_and_grad(
+    function: Callable[_P, Any],
+    argnums: _Argnums = 0,
+    *,
+    has_aux: bool,
     static_argnums: _Argnums | None = None,
     static_argnames: _Names = None,
     dynamic_shapes: Any = None,

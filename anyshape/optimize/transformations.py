@@ -12,7 +12,7 @@ L-BFGS as an optimiser of training loops: directions from the last differences o
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from anyshape.tracing.pytrees import map_trees, tree_leaves, tree_map
 from anyshape.transforms.control import ravel_pytree
 from anyshape.transforms.control_flow.loops import while_loop
 
+T = TypeVar("T")
 Rate = float | Callable[[Any], Any]  # a number, or a schedule
 
 
@@ -47,14 +48,16 @@ GradientTransformation.__getattr__ = elsewhere.no_method  # type: ignore[attr-de
 
 
 @short_traceback
-def apply_updates(params: Any, updates: Any) -> Any:
+def apply_updates(params: T, updates: Any) -> T:
     """Return parameters with their updates added, each in the dtype of the parameter.
 
     >>> apply_updates({"w": np.ones(2)}, {"w": np.full(2, -0.5)})
     {'w': array([0.5, 0.5])}
     """
     add = lambda p, u: p + (u.astype(p.dtype) if hasattr(p, "dtype") else u)
-    return map_trees("apply_updates", ("updates",), "pass the updates of these parameters", add, params, updates)
+    advice = "pass the updates of these parameters"
+    updated: T = map_trees("apply_updates", ("updates",), advice, add, params, updates)
+    return updated
 
 
 def _shown(init: Callable[[Any], Any], update: Callable[..., tuple[Any, Any]]) -> GradientTransformation:

@@ -169,6 +169,17 @@ def energy(x: Vector) -> np.float64:
 
 
 assert_type(hessian(energy)(x), Vector)
+
+
+def plain(w: np.ndarray, x: np.ndarray) -> float:
+    return float(np.sum(w * x))
+
+
+assert_type(grad(plain)(x, x).ndim, int)
+assert_type(value_and_grad(plain)(x, x)[0], float)
+grad(plain)(x)  # type: ignore[call-arg]
+grad(plain)(x, x, x, x, x)  # type: ignore[call-arg]
+value_and_grad(plain)(x, x, x)  # type: ignore[call-arg]
 assert_type(jacfwd(square)(x), Any)
 assert_type(jacrev(square)(x), Any)
 assert_type(hvp(square, (x,), (x,)), Any)
