@@ -20,6 +20,8 @@ import numpy as np
 import anyshape.numpy as anp
 from anyshape.errors import ConcretizationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, active_builders, errors_so_far, user_line
+from anyshape.graph.shapes.array_type import Exact
+from anyshape.graph.sizes.substitute import evaluate
 from anyshape.tracing import pytrees
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.captured.code_origin import package
@@ -392,35 +394,64 @@ def _called_back(name: str, call: Function, like: Any, trees: Sequence[Any]) -> 
     if like is not None:
         spec = pytrees.tree_map(lambda x: ShapeDtypeStruct(anp.shape(x), anp.result_type(x)), like)
     else:
-        values = [_value_of(x, name) if isinstance(x, Traced) else x for x in leaves]
-        example = on_leaves(values)
+        values = [_value_of(x) if isinstance(x, Traced) else x for x in leaves]
+        example = _example(name, on_leaves, values, leaves)
         open_sizes = lambda y: ", ".join("?" * np.ndim(y))
         shape = anp.broadcast_shapes(*map(anp.shape, leaves)) if _broadcasts(on_leaves, values, example) else None
         spec = pytrees.tree_map(lambda y: ShapeDtypeStruct(shape or open_sizes(y), np.result_type(y)), example)
     return pure_callback(on_arrays, spec, *[leaves[i] for i in traced])
 
 
-def _broadcasts(on_leaves: Function, values: Sequence[Any], example: Any) -> bool:
-    """Return whether a result has the shape that operands broadcast to, for these operands and for twice their sizes.
-
-    A program requires this of each run; other sizes of results stay open.
-    """
-    double = lambda x: np.tile(x, [1 + (n > 1) for n in np.shape(x)]) if np.ndim(x) else x
+def _example(name: str, on_leaves: Function, values: list[Any], leaves: Sequence[Any]) -> Any:
+    """Return a result, whose rank and dtype count. It fills in ones for values that are not known."""
+    unknown = [i for i, x in enumerate(leaves) if isinstance(x, Traced) and values[i] is None]
+    for i in unknown:
+        values[i] = _ones_like(leaves[i])
     try:
-        twice = list(map(double, values))
-        shapes = [np.broadcast_shapes(*map(np.shape, xs)) for xs in (values, twice)]
-        return shapes[0] != shapes[1] and shapes == [np.shape(example), np.shape(on_leaves(twice))]
+        return on_leaves(values)
+    except Exception as error:
+        if not unknown:
+            raise
+        advice = "call it outside of loops, in a function of jit or grad: it fails for ones"
+        raise ConcretizationError(f"the primitive {name}", "traced arrays", user_line(), advice) from error
+
+
+def _broadcasts(on_leaves: Function, values: Sequence[Any], example: Any) -> bool:
+    """Return whether a result has the shape that operands broadcast to, for these operands and at other sizes.
+
+    Large operands are halved, as twice their sizes may take long. A program requires the shape of each run, and other
+    sizes of results stay open.
+    """
+    factor = 2 if sum(map(np.size, values)) <= _SMALL else 0.5
+    try:
+        others = [_resized(x, factor) for x in values]
+        shapes = [np.broadcast_shapes(*map(np.shape, xs)) for xs in (values, others)]
+        return shapes[0] != shapes[1] and shapes == [np.shape(example), np.shape(on_leaves(others))]
     except Exception:  # such as that of a system of equations which is singular then
         return False
 
 
-def _value_of(x: Any, name: str) -> Any:
-    """Return the value that a traced array has in the call that is traced: the shape of a result is read from it."""
-    answer: Any = next((b.answer for b in reversed(active_builders()) if b.answer is not None), _ANSWER.get())
-    if answer is None:
-        advice = "call it in a function of jit or grad"
-        raise ConcretizationError(f"the primitive {name}", "traced arrays", user_line(), advice)
-    return answer.value(x)
+_SMALL = 4096  # elements
+
+
+def _resized(x: Any, factor: float) -> Any:
+    for axis, n in enumerate(np.shape(x)):
+        x = np.take(x, range(max(1, int(n * factor))) if n > 1 else range(n), axis, mode="wrap")
+    return x
+
+
+def _value_of(x: Traced) -> Any:
+    """Return the value that a traced array has in the call that is traced, None where it has none."""
+    answer: Any = next((b.answer for b in reversed(active_builders()) if hasattr(b.answer, "value")), _ANSWER.get())
+    return None if answer is None else answer.value(x)
+
+
+def _ones_like(x: Traced) -> Any:
+    """Return ones of the dtype of a traced array, at the sizes of the call; unknown sizes are 2."""
+    hints = x.builder.scope.hints or {}
+    size_at: Any = lambda variable: hints.get(variable, 2)
+    size_of = lambda extent: evaluate(extent.size, size_at) if isinstance(extent, Exact) else 2
+    return np.ones(list(map(size_of, x.value.meta.extents)), x.dtype)
 
 
 def primitive(f_raw: Function) -> Any:

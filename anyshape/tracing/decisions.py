@@ -124,8 +124,11 @@ class Decisions:
         return answer
 
     def value(self, x: Traced) -> Any:
-        """Return a value in this call, which the program does not check."""
-        return self._values().of((x.builder, x.value))
+        """Return a value in this call, which the program does not check; None in loops, branches and empty batches."""
+        try:
+            return self._values().of((x.builder, x.value))
+        except (_NoValueError, _NoExampleError):
+            return None
 
     def shown(self, x: Traced) -> str:
         """Return the text of a value in this call."""

@@ -280,13 +280,35 @@ def test_rules_that_call_primitives_on_arrays_have_derivatives():
     assert gradient.cache_info().traces == curvature.cache_info().traces == 1
 
 
+IN_PROGRAMS = {
+    "fori_loop": lambda top, f: top.grad(lambda w: numpy.sum(top.fori_loop(0, 3, lambda i, c: f(c), w))),
+    "scan": lambda top, f: top.grad(lambda w: top.scan(lambda c, x: (f(c + x), c), 0.5, w)[0]),
+    "while_loop": lambda top, f: lambda w: top.while_loop(lambda c: numpy.sum(c) > 1, lambda c: f(c) / 2, w),
+    "cond": lambda top, f: top.grad(lambda w: numpy.sum(top.cond(numpy.sum(w) > 1, f, lambda w: w, w))),
+    "vmap": lambda top, f: top.vmap(lambda w: f(w) * w),
+    "map": lambda top, f: lambda w: top.map(top.grad(f), w),
+    "trace": lambda top, f: top.trace(lambda w: f(w) * w)("n"),
+    "hessian in vmap": lambda top, f: lambda w: top.vmap(top.hessian(f))(w),
+    "checkpoint": lambda top, f: top.grad(lambda w: numpy.sum(top.checkpoint(f)(w) * w)),
+}
+
+
+@pytest.mark.parametrize("name", IN_PROGRAMS)
+def test_what_is_called_back_in_loops_branches_and_batches(name):
+    a, top = Library("anyshape.autograd"), importlib.import_module("anyshape")
+    called_back, traced = (IN_PROGRAMS[name](top, f) for f in (tower(a, 4), numpy.sin))
+    for n in (0, 1, 4):
+        w = numpy.linspace(0.3, 1.2, n)
+        numpy.testing.assert_allclose(called_back(w), traced(w), rtol=1e-13, strict=True)
+
+
 @pytest.mark.parametrize("sizes", [(3, 5), (5, 3), (1, 4)], ids=str)
 @pytest.mark.parametrize(
     "function", [numpy.sort, numpy.cumsum, lambda x: x[:3], lambda x: x[x > 1], lambda x: numpy.outer(x, x), numpy.sum],
     ids=["sort", "cumsum", "first three", "some", "outer", "sum"],
 )  # fmt: skip
 def test_sizes_of_what_is_called_back(function, sizes):
-    """A result has the size of its operand only where it has that at twice the size, too."""
+    """A result has the size of its operand only where it has that at other sizes, too."""
     a = Library("anyshape.autograd")
     on_arrays = lambda x: numpy.array(function(numpy.asarray(x, dtype=float)))
     changes = lambda x: [(on_arrays(x + step) - on_arrays(x - step)) / 2e-4 for step in 1e-4 * numpy.eye(len(x))]
@@ -298,6 +320,15 @@ def test_sizes_of_what_is_called_back(function, sizes):
         value, gradient = loss(x)
         numpy.testing.assert_allclose(value, numpy.sum(on_arrays(x)))
         numpy.testing.assert_allclose(gradient, [numpy.sum(y) for y in changes(x)])
+
+
+def test_sizes_of_what_is_called_back_with_large_operands():
+    a, top = Library("anyshape.autograd"), importlib.import_module("anyshape")
+    for function in (numpy.sort, lambda x: x[:3], lambda x: x[x > 1]):
+        f = top.jit(a.extend.primitive(lambda x, function=function: function(numpy.asarray(x, dtype=float))))
+        for n in (5000, 3, 1):
+            x = numpy.sin(numpy.arange(1.0, n + 1)) * 3
+            numpy.testing.assert_array_equal(f(x), function(x), strict=True)
 
 
 def test_rules_of_broken_code_name_the_error():
