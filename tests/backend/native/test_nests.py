@@ -599,6 +599,26 @@ def test_zeros_around_a_window_are_added_as_numpy_adds_them(dtype, served):
     assert served and all(served)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_extremes_of_rows_are_nan_where_an_element_is(dtype, served):
+    """Rows are reduced with vectors, whose lanes are joined: each position has its NaN."""
+
+    def extremes(m):
+        top = low = np.zeros(m.shape[1:2], m.dtype)
+        for i in range(m.shape[0]):
+            top, low = top + m[i].max(axis=1), low - m[i].min(axis=1)
+        return top, low
+
+    program = jit(extremes, compile="wait", optimize="now")
+    for n in (1, 7, 40):
+        m = np.random.default_rng(n).normal(size=(2, n + 1, n)).astype(dtype)
+        m[1, range(n), range(n)] = np.nan
+        for ours, expected in zip(program(m), extremes(m), strict=True):
+            np.testing.assert_array_equal(ours, expected)
+            assert np.isnan(ours).tolist() == [True] * n + [False]
+    assert served and all(served)
+
+
 def test_sums_of_columns_keep_what_additions_lose(served):
     """Sums along the first axis lose no more digits than others, of more columns and rows than a block has."""
 
