@@ -36,6 +36,13 @@ def has_type(x: object, kinds: Any) -> bool:
     return stands_for is not None and issubclass(stands_for, kinds)
 
 
+def library_name(x: object) -> str:
+    """Return the first part of the module of the class of an object, or of the one that its class descends from."""
+    kind = type(x)
+    name = kind.__module__.partition(".")[0]
+    return name if name in LIBRARIES else kind.__mro__[-2:][0].__module__.partition(".")[0]
+
+
 def of_library(x: object) -> bool:
-    """Return whether an object may be an array of another library than NumPy, by the module of its class."""
-    return type(x).__module__.partition(".")[0] in LIBRARIES
+    """Return whether an object may be an array of another library than NumPy, or of a subclass of its class."""
+    return library_name(x) in LIBRARIES

@@ -126,7 +126,7 @@ def traced(function, is_lazy):
     def call(*args, **kwargs):
         if RUNNING:  # kernels call functions of SciPy too
             return function(*args, **kwargs)
-        arrays, rest = pickle_flatten((args, kwargs), (np.ndarray, np.generic))
+        arrays, rest = pickle_flatten((args, kwargs), (np.ndarray, np.inexact))
         outside = []
 
         def inside(*leaves):

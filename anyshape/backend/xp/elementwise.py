@@ -320,10 +320,11 @@ def _gap(xp, x, y):
 
 def saturated(xp, share, x, near, far):
     """Return a slope by one formula, and by another where a share is so close to 1 that digits are lost."""
-    is_far = share > ew.STEEP[numpy_dtype(x).char]
-    if xp.reads_freely and not bool(xp.any(is_far)):
+    steep = ew.STEEP[numpy_dtype(x).char]
+    # a maximum takes a quarter of the time of a comparison
+    if xp.reads_freely and (0 in x.shape or bool(xp.max(share, axis=tuple(range(x.ndim))) <= steep)):
         return near
-    return xp.where(is_far, far(x), near)
+    return xp.where(share > steep, far(x), near)
 
 
 def logistic_slope(xp, x):

@@ -26,7 +26,7 @@ from anyshape.support.packages import (
     library_kernels,
     torch,
 )
-from anyshape.support.true_types import LIBRARIES
+from anyshape.support.true_types import LIBRARIES, library_name
 
 INT = np.dtype(np.int64)
 _DTYPES = "bool, integers of 8 to 64 bits, float16 to float64, complex64 or complex128"
@@ -383,7 +383,7 @@ KINDS = dict(zip(LIBRARIES, (_TORCH, _JAX, _JAX, _CUPY, _STRICT), strict=True)) 
 
 def kind_of(x: Any) -> _Kind | None:
     """Return the kind of library that an argument is an array of, None for other arguments."""
-    kind = KINDS.get(type(x).__module__.partition(".")[0])
+    kind = KINDS.get(library_name(x))
     if kind is _TORCH:
         return kind if isinstance(x, torch.Tensor) else None
     return kind if kind is not None and hasattr(x, "shape") and hasattr(x, "dtype") else None
@@ -463,6 +463,10 @@ def require_usable(x: Any, path: str, function: str) -> None:
 def _wrong_tensor(x: Any) -> tuple[str, str] | None:
     if x.is_quantized:
         return "is a quantised tensor", "pass x.dequantize()"
+    if x.is_nested:
+        return "is a nested tensor", "pass list(x.unbind())"
+    if type(x).__module__.partition(".")[0] != "torch":
+        return f"is a tensor of class {type(x).__name__}", "pass x.as_subclass(torch.Tensor)"
     if x.layout is not torch.strided:
         return f"is a tensor of layout {x.layout}", "pass x.to_dense()"
     if x.requires_grad and torch.is_grad_enabled():

@@ -36,11 +36,17 @@ def test_tensors_that_programs_cannot_take():
         (torch.ones(3, requires_grad=True), "requires grad"),
         (torch.ones(3).to_sparse(), "layout"),
         (torch.ones(3, dtype=torch.bfloat16), "bfloat16"),
+        (torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged), "nested"),
+        (torch.ones(3).as_subclass(type("Sub", (torch.Tensor,), {})), "class Sub"),
     ):
         with pytest.raises(ArgumentError, match=message):
             f(tensor)
     with torch.no_grad():
         f(torch.ones(3, requires_grad=True))
+    slope = anyshape.grad(lambda x: np.sum(np.tanh(x)))
+    for values in ([], [0.5], [0.5, 20.0], [np.nan, 0.5, 20.0], [np.nan, 20.0]):
+        x = np.array(values)
+        np.testing.assert_allclose(slope(torch.from_numpy(x)).numpy(), slope(x), rtol=1e-12)
     z = torch.tensor([1 + 2j, 3j])
     torch.testing.assert_close(anyshape.jit(lambda z: z * 2)(z.conj()), z.conj() * 2)
     gradient = anyshape.grad(lambda w, x: np.mean(np.tanh(x @ w)))
