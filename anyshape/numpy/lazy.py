@@ -88,3 +88,7 @@ def _namespace(name: str) -> Namespace:
 def namespace() -> Namespace:
     """Return the namespace of traced arrays."""
     return _namespace("anyshape.numpy")
+
+
+# else functions for any namespace would take it for an array that cannot be written to, and write to a copy
+ConcreteArray.__array_namespace__ = lambda self, *, api_version=None: namespace()

@@ -67,6 +67,18 @@ def test_a_result_can_be_written_to_and_the_array_it_was_made_of_stays():
     np.testing.assert_array_equal(outside, [0.0, 1.0, 2.0])
 
 
+def test_arrays_that_a_trace_makes_are_of_the_namespace_and_can_be_written_to():
+    def function(x):
+        made = np.zeros(3)
+        assert made.__array_namespace__() is x.__array_namespace__() is (made + 1).__array_namespace__()
+        made[0] = x[0]
+        return made, made.__array_namespace__().sum(made)
+
+    made, total = jit(function)(X)
+    np.testing.assert_array_equal(made, [2.0, 0.0, 0.0])
+    assert total == 2.0
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_sorts_take_the_options_of_the_standard(axis):
     ordered = jit(

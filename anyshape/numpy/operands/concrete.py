@@ -104,6 +104,7 @@ class ConcreteArray(Handle):
     __array_priority__ = 1000
     __hash__: Any = None
     become: Callable[..., None]  # makes it a traced array
+    __array_namespace__: Callable[..., Any]
 
     def __init__(self, array: np.ndarray, memory: ConcreteMemory) -> None:
         self.value, self.memory = array, memory
