@@ -248,7 +248,9 @@ def test_arrays_alone_are_computed_also_inside_a_trace(made):
 
 def test_export_holds_for_all_sizes_or_names_the_line():
     with pytest.raises(InconclusiveDimensionError, match=r"value of n .* at test_export.py:\d+\n.*fori_loop"):
-        export(lambda x: [x for _ in range(x.shape[0])])(Spec("n"))
+        export(lambda x: (1.0, 2.0)[x.shape[0]] * x)(Spec("n"))
+    copies = reloaded(export(lambda x: [x for _ in range(x.shape[0])])(Spec("n")))
+    assert [len(copies(np.ones(n))) for n in (0, 1, 3)] == [0, 1, 3]
     with pytest.raises(AnyshapeError, match="export"):
         export(3)
     program = export(lambda x: x if x.shape[0] > 3 else -x)(Spec((anyshape.Dim("n", min=4),)))
