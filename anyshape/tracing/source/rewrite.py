@@ -62,11 +62,9 @@ def rewritten(node: ast.FunctionDef | ast.Lambda, way: str = "") -> ast.Function
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
         node = ast.copy_location(ast.FunctionDef("__kept_lambda__", node.args, body, []), node)
-    if way == "stepped":
-        node = _Stepped(node, set()).function()
-    else:
+    if way != "stepped":
         without_patterns(node)
-        node = _Rewriter(node, set()).function()
+    node = (_Stepped if way == "stepped" else _Rewriter)(node, set()).function()
     _fill_positions(node)
     return node
 

@@ -320,6 +320,8 @@ _OF_C = (types.BuiltinFunctionType, type([].__len__))
 
 
 def _length(x: Any) -> Any:
+    if _is_users(own := getattr(type(x), "__len__", None)) and _session() is not None:
+        return reading.as_read(own)(x)
     return x.length if type(x) is KeptList else x.items.length if is_batch(x) else meaning(len)(x)
 
 

@@ -106,6 +106,7 @@ class Learned:
         self.growth: dict[int, Growth] = {}  # of lists that iterations read
         self.relisted: set[str] = set()  # variables that iterations bind to other lists
         self.places: list[Member] = []  # of lists in objects to which iterations append
+        self.by_members: set[str] = set()  # variables of containers that branches change
 
 
 class KeptLoop:
@@ -202,6 +203,7 @@ class KeptLoop:
     def _trees(self) -> dict[str, Any]:
         """Return the containers that iterations write to, and that one variable holds: their parts are carries."""
         names = {name for name in self.facts.written if name in self.cells} - {*self.facts.bound}
+        names -= self.learned.by_members
         values = {name: get(self.cells[name]) for name in names if self._is_own(self.cells[name])}
         return {name: value for name, value in values.items() if self._is_tree(value) and self._has_own_parts(value)}
 
@@ -419,7 +421,7 @@ class KeptLoop:
 
     def restart(self) -> None:
         """Let variables have the values before the loop, and let go of containers: who holds one is counted."""
-        for name, value in self.start.items():
+        for name, value in {**self.start, **self.trees}.items():
             put(self.cells[name], value)
         for held in (self.start, self.trees, self.carries, self.fixed, self.lists.lists):
             held.clear()
@@ -595,6 +597,7 @@ def _keep(session: Session, make: Callable[[], KeptLoop], emit: Callable[[KeptLo
         except MembersFoundError:
             around = [frame.loop for frame in session.frames if frame.loop is not None]
             if loop.is_complete or not all(outer.is_complete for outer in around):
+                loop.restart()
                 raise
         except (Exception, SystemExit) as error:
             if isinstance(error, AnyshapeError) or not _is_own_mistake(error):

@@ -82,12 +82,23 @@ def note_change(session: Session, x: Any) -> None:
         return
     holder, is_new = holder_of(x), False
     inside = frames_around(session, x)
+    if holder is not None and inside[-1].loop is None:
+        _learn_members(session, x)
     if holder is None or inside[-1].loop is None:
         raise refuse(session, None, f"it changes an object of type {type(x).__name__}, which is made outside of it")
     for frame in inside:
         is_new = (frame.loop is not None and frame.loop.learn_holder(holder)) or is_new
     if is_new:
         raise MembersFoundError
+
+
+def _learn_members(session: Session, x: Any) -> None:
+    """Let the members of a container that an iteration has as a whole be variables, as a branch changes some."""
+    for loop in [frame.loop for frame in session.frames if frame.loop is not None and id(x) in frame.made]:
+        if names := [name for name in loop.trees if loop.cells[name].cell_contents is x]:
+            loop.learned.by_members.update(names)
+            loop.is_complete = False
+            raise MembersFoundError
 
 
 def refuse_draws(session: Session, owner: Any) -> None:

@@ -108,8 +108,8 @@ class ListCalls:
 
 def _called(inner: Jitted, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of a call with batches, with lists in place of batches."""
-    as_list = lambda x: [*x] if isinstance(x, Listed) else x
-    return optree.tree_map(as_list, inner(*args, **kwargs), is_leaf=_is_listed, namespace=pytrees.NAMESPACE)
+    is_listed, as_list = lambda x: isinstance(x, Listed), lambda x: [*x] if isinstance(x, Listed) else x
+    return optree.tree_map(as_list, inner(*args, **kwargs), is_leaf=is_listed, namespace=pytrees.NAMESPACE)
 
 
 def _is_uniform(items: Sequence[Any]) -> bool:
@@ -119,10 +119,6 @@ def _is_uniform(items: Sequence[Any]) -> bool:
         return False
     kind, axes, dtype = type(first), first.ndim, first.dtype
     return all(type(x) is kind and x.ndim == axes and x.dtype == dtype for x in items)
-
-
-def _is_listed(x: Any) -> bool:
-    return isinstance(x, Listed)
 
 
 def _of_batches(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -130,3 +130,87 @@ def first_value_none(x):
             best = best * 0.5
         error = np.sum(best * best)
     return best
+
+
+class Piles:
+    def __init__(self):
+        self.items = []
+        self.total = {"p": 0.0, "q": 0.0}
+
+    def __len__(self):
+        return len(self.items)
+
+    def push(self, v):
+        self.items.append(v)
+        if v > 2:
+            self.total["p"] += v
+        else:
+            self.total["q"] += v
+
+
+@program
+def dict_in_branches(x):
+    h = {"low": 0.0, "high": 0.0}
+    for v in x:
+        if v < 1:
+            h["low"] += v
+        else:
+            h["high"] += v
+    return h["low"] + 2 * h["high"]
+
+
+@program
+def dict_in_branches_of_a_nest(x):
+    h = {"a": 0.0, "b": 1.0}
+    for i in range(len(x)):
+        for v in x:
+            if v > x[i]:
+                h["a"] += v
+        h["b"] += h["a"]
+    return h["a"], h["b"]
+
+
+@program
+def dict_of_kinds_in_branches(x):
+    h = {"a": 0, "b": x * 1.0}
+    for v in x:
+        if v > 1:
+            h["a"] += 1
+            h["b"] = h["b"] * v
+        h["a"] += 2
+    return h["a"], h["b"]
+
+
+@program
+def dict_of_dicts_in_branches(x):
+    h = {"a": {"c": 0.0}, "b": 1.0}
+    for v in x:
+        if v > 1:
+            h["a"]["c"] += v
+        else:
+            h["b"] -= v
+    return h["a"]["c"], h["b"]
+
+
+@program
+def dict_in_branches_and_breaks(x):
+    h = {"a": 0.0, "b": 0.0}
+    for v in x:
+        if v > 2.5:
+            break
+        if v > 1:
+            h["a"] += v
+    for v in x:
+        if v < 1:
+            h["b"] += h["a"]
+    return h["a"], h["b"]
+
+
+@program
+def object_with_a_length(x):
+    s = Piles()
+    for v in x:
+        s.push(v)
+        if len(s) > 2:
+            s.total["q"] *= 0.5
+    return s.total["p"], s.total["q"], len(s)

@@ -191,3 +191,38 @@ def test_modes_of_numpy_that_raise_are_said():
 
     with pytest.warns(StateWarning, match="divide='raise'.*raises nothing when the program runs"):
         anyshape.trace(f)("n")
+
+
+def root_or_squares(x):
+    try:
+        return np.sum(LINALG.cholesky(np.diag(x))) * x[0]
+    except LINALG.LinAlgError:
+        return np.sum(x**2)
+
+
+def element_or_cube(x):
+    try:
+        return x[int(x[0])] ** 2
+    except IndexError:
+        return x[0] ** 3
+
+
+def roots_or_squares(x):
+    total = 0.0
+    for v in x:
+        try:
+            if v < 0.5:
+                raise ValueError("small")
+            total += np.sqrt(v)
+        except ValueError:
+            total -= v**2
+    return total
+
+
+@pytest.mark.parametrize("function", [root_or_squares, element_or_cube, roots_or_squares], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("x", [[1.3, 2.7, 0.4], [-1.2, 0.7], [7.3, 1.0]], ids=str)
+def test_a_gradient_in_a_jitted_function_is_of_what_is_caught(function, x):
+    x = np.array(x)
+    differences = [(function(x + h) - function(x - h)) / 2e-6 for h in 1e-6 * np.eye(len(x))]
+    for slopes in (jit(grad(function)), grad(jit(function)), jit(lambda x: grad(function)(x) * 1.0)):
+        np.testing.assert_allclose(slopes(x), differences, rtol=1e-6, atol=1e-8)

@@ -41,6 +41,7 @@ AS_WRITTEN = {
     "lists_swapped": "another object", "while_empty": "", "if_empty": "in each branch",
     "item_of_list_changed": "is changed", "list_of_a_carry": "",
 
+    "dict_in_branches_of_a_nest": "",
     "guard_binds_what_is_read": "matches patterns", "matched_class": "matches patterns",
     "zip_taken_twice": "used later", "enumerate_taken_twice": "used later", "zip_after_next": "",
     "enumerate_taken_in_a_loop": "made outside of it", "reversed_taken_after_break": "used later",
