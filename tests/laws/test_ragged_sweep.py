@@ -93,3 +93,25 @@ def test_cotangents_are_those_of_the_examples(case):
             if part is None:
                 continue
             compare(part[i], expected, max(row.tolerance, 1e-8), f"{row.name}, example {i}")
+
+
+def batched(examples):
+    """Return the batches of the arguments."""
+    columns = zip(*[xs for xs, _ in examples], strict=True)
+    return [np.stack(c) if not np.ndim(c[0]) else Ragged.from_list(c) for c in columns]
+
+
+@parametrized(60)
+def test_one_example_equal_ones_and_none(case):
+    """A program for some lengths serves all others."""
+    _, row, _ = case
+    examples = examples_of(case)
+    mapped = ragged_map(in_namespace(row, anp))
+    for chosen in (examples, examples[:1], [examples[-1]] * 3, examples[::-1]):
+        got = parts(mapped(*batched(chosen)))
+        for i, (_, expected) in enumerate(chosen):
+            for part, one in zip(got, expected, strict=True):
+                compare(part[i], one, max(row.tolerance, 1e-9), f"{row.name}, example {i} of {len(chosen)}")
+    none = [made(x.flat[:0], [n[:0] for n in x.sizes]) if isinstance(x, Ragged) else x[:0] for x in batched(examples)]
+    if mapped.cache_info().traces == 1:  # where examples are called one by one, none says what a result is
+        assert all(len(part) == 0 for part in parts(mapped(*none)))
