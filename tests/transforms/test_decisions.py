@@ -201,13 +201,15 @@ def test_one_program_for_each_path_and_no_trace_beyond():
     assert run.cache_info().traces == traces
 
 
-def test_examples_that_decide_alike_are_batched_and_others_are_an_error():
+def test_examples_that_decide_alike_are_batched_and_others_are_a_loop():
     run = vmap(chooses)
     for rows in (np.ones((3, 2)), -np.ones((2, 4)), np.ones((1, 1)), np.ones((2, 3))):
         np.testing.assert_array_equal(run(rows), [chooses(row) for row in rows])
     assert run(np.zeros((0, 3))).shape == (0,)
+    apart = np.array([[1.0], [-1.0]])
+    np.testing.assert_array_equal(run(apart), [chooses(row) for row in apart])
     with pytest.raises(errors.DecisionError, match=r"decide differently: True and False at .*\n.*np.where.*cond"):
-        run(np.array([[1.0], [-1.0]]))
+        vmap(lambda x: (x,) if np.sum(x) > 0 else x)(apart)
     np.testing.assert_array_equal(vmap(grad(chooses))(np.ones((2, 3))), np.full((2, 3), 2.0))
     np.testing.assert_array_equal(vmap(vmap(chooses))(np.ones((2, 3, 1))), np.ones((2, 3)))
     shared = vmap(lambda x, s: x if s > 0 else -x, in_axes=(0, None))

@@ -559,3 +559,8 @@ def test_a_memory_limit_is_a_whole_number_of_any_kind():
     for limit in (1.5, -1.0, True, np.True_, np.nan, np.inf, "1"):
         with pytest.raises(ArgumentError, match="max_bytes"):
             jit(lambda x: x, max_bytes=limit)(np.ones(2))
+
+
+def test_a_scalar_that_is_returned_twice_stays_a_scalar():
+    first, again = jit(lambda x: [np.sum(x)] * 2)(np.ones(3))
+    assert type(first) is type(again) is np.float64

@@ -253,7 +253,7 @@ class PlanSource(StepSource):
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
         size_locals = {variable: naming.variable_local(i) for i, variable in enumerate(variables)}
         names: dict[str, Any] = {"_fail": self.prologue.violated, "_fail_first": self.prologue.first_violated}
-        names |= {"_array": np.array, "_guard_failed": GUARD_FAILED}
+        names |= {"_array": _apart, "_guard_failed": GUARD_FAILED}
         super().__init__(size_locals, names | dict(plan.constants))
         self.checks: bool = checks_enabled()
         self.undefined: set[DimVar] = set(plan.runtime)  # run-time sizes, until a step defines them
@@ -595,3 +595,8 @@ class PlanSource(StepSource):
 
 class _BodySource(Body, PlanSource):
     """Writes the plan of a subgraph as a part of the function of the plan that runs it."""
+
+
+def _apart(x: Any) -> Any:
+    """Return a result that shares no memory with others; scalars of NumPy never change."""
+    return x if isinstance(x, np.generic) else np.array(x)
