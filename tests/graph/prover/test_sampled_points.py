@@ -2,8 +2,11 @@
 
 import random
 
+import numpy as np
 import pytest
 
+import anyshape
+from anyshape.graph.prover import decide
 from anyshape.graph.prover.constraints import Claim, equal
 from anyshape.graph.prover.models import Model, truth
 from anyshape.graph.prover.size_points import PointSamples
@@ -50,3 +53,12 @@ def test_a_claim_that_follows_has_no_counterexample():
 def test_points_are_given_up_where_hardly_any_satisfies_the_facts():
     facts = [equal(expr.mul(N, M), 7919), Claim(">=", N, 2), Claim(">=", M, 2)]
     assert PointSamples().counterexample(equal(N, M), facts, near(5, 5)) is None
+
+
+def test_lengths_of_masks_are_compared_without_integer_sets(monkeypatch):
+    """Two variants of the sizes of the call refute that other lengths are equal: the first question would load isl."""
+    asked = []
+    monkeypatch.setattr(decide, "_decide_by_sets", lambda _, claim, *rest: asked.append(str(claim)))
+    masked = anyshape.grad(lambda w, x, mask: np.sum(w[mask] * x[mask]) + np.sum(w * x))
+    w, x, mask = np.ones(3), np.arange(3.0), np.array([True, False, True])
+    assert masked(w, x, mask).tolist() == [0, 1, 4] and not asked
