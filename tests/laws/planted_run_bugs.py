@@ -437,7 +437,7 @@ RUN_BUGS = (
     Bug(
         "out_axes inserts before the last axis",
         "anyshape/transforms/vmap.py",
-        'rest.insert(_axis(axis, rank, name, "the result"), 0)',
+        'rest.insert(_axis(axis, rank, name, "the result", "out_axes"), 0)',
         "rest.insert(axis, 0)",
         ("tests/transforms/test_vmap.py",),
     ),

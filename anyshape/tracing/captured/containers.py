@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass
+from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import is_atom
 
 UNBOUND = object()
@@ -320,7 +321,7 @@ def content_of_array(value: np.ndarray) -> bytes:
 
 def size_in_bytes(value: Any) -> int:
     """Return the size of an array or a buffer."""
-    return value.nbytes if isinstance(value, np.ndarray) else memoryview(value).nbytes
+    return value.nbytes if has_type(value, np.ndarray) else memoryview(value).nbytes
 
 
 def content_of_buffer(value: Any) -> bytes:

@@ -632,7 +632,8 @@ class CapturedState:
             else:
                 self._interfered.append(change)
         owners = frozenset([id(c.holder.owner) for c in own])
-        for other in [s.watch for s in list(_STATES) if s is not self]:
+        states = [reference() for reference in list(_STATES.data)]  # at once, as threads add to it
+        for other in [s.watch for s in states if s is not None and s is not self]:
             if other is not None and not owners.isdisjoint(other.owners):  # few of thousands
                 other.accept(own)
 
