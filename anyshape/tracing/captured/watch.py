@@ -632,8 +632,7 @@ class CapturedState:
             else:
                 self._interfered.append(change)
         owners = frozenset([id(c.holder.owner) for c in own])
-        states = [reference() for reference in list(_STATES.data)]  # at once, as threads add to it
-        for other in [s.watch for s in states if s is not None and s is not self]:
+        for other in [s.watch for s in _states() if s is not self]:
             if other is not None and not owners.isdisjoint(other.owners):  # few of thousands
                 other.accept(own)
 
@@ -697,6 +696,12 @@ def _bases(x: Any) -> Iterator[Any]:
     while x is not None:
         yield x
         x = getattr(x, "obj" if type(x) is memoryview else "base", None)
+
+
+def _states() -> list[CapturedState]:
+    """Return all states, listed at once, as threads make others meanwhile."""
+    references = list(_STATES.data)
+    return [state for state in [reference() for reference in references] if state is not None]
 
 
 def _operands(arrays: Iterable[Any], constants: Sequence[np.ndarray]) -> set[int]:
