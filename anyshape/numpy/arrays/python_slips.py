@@ -38,7 +38,7 @@ _NO_COUNTERPART = "write it with other NumPy functions, or call it outside the t
 _FLOATS = "compute with the array itself: it has +, *, comparisons and the functions of NumPy"
 FROM_SCIPY = "write from anyshape.scipy"
 _SCIPY = FROM_SCIPY + " import {module}, or call it outside the traced function"
-_SPARSE = "write anyshape.scipy.sparse.csr_array(matrix), whose products take traced values"
+SPARSE = "write anyshape.scipy.sparse.csr_array(matrix), whose products take traced values"
 _FORMAT = "return the array, and format it outside the traced function"
 _SCIPY_MODULES = (  # whose functions of functions and of arrays anyshape.scipy has
     "special", "linalg", "stats", "fft", "integrate", "interpolate", "optimize", "signal", "ndimage",
@@ -84,7 +84,7 @@ _ADVICE = {
     "numpy.ndenumerate": "write it with array operations, or for i, v in enumerate(x)",
 }
 _FRAMEWORKS = ("torch", "jax", "tensorflow", "cupy", "mlx", "paddle")
-_SPARSE_FOLDER = os.path.join("scipy", "sparse", "")
+_SPARSE_FOLDER = os.path.join("scipy", "sparse")
 _NAMES_TRACED = re.compile(r"\b(ND)?Array\b")
 
 
@@ -96,8 +96,8 @@ def advice(of_numpy: bool = True) -> str:
     node = expression_at(frame.f_code, frame.f_lasti)
     if advised := _instead_of_framework(node, frame):
         return advised
-    if called is not None and is_of_other_package(called):
-        return _CALLBACK
+    if called is not None and (advised := _instead_of_foreign(called)):
+        return advised
     if _is_in_vectorize(sys._getframe(1)):
         return _IMPORT.format(name="vectorize")
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
@@ -132,7 +132,19 @@ def _advice_for_operator(node: ast.BinOp, called: FrameType | None) -> str:
     """Return what to write instead of an operator whose other operand is a text or a sparse array."""
     if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
         return _FORMAT
-    return _SPARSE if called is not None and _SPARSE_FOLDER in called.f_code.co_filename else ""
+    return SPARSE if _is_sparse(called) else ""
+
+
+def _instead_of_foreign(called: FrameType) -> str:
+    """Return what to write instead of a method of a sparse matrix, or of a function of another package."""
+    if called.f_code.co_name == "dot" and _is_sparse(called):
+        return SPARSE
+    return _CALLBACK if is_of_other_package(called) else ""
+
+
+def _is_sparse(called: FrameType | None) -> bool:
+    """Return whether a frame is of a sparse matrix of SciPy's."""
+    return called is not None and os.path.dirname(called.f_code.co_filename).endswith(_SPARSE_FOLDER)
 
 
 def fills_array(frame: FrameType) -> bool:

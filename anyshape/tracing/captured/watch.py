@@ -700,7 +700,7 @@ def _bases(x: Any) -> Iterator[Any]:
 
 def _states() -> list[CapturedState]:
     """Return all states, listed at once, as threads make others meanwhile."""
-    references = list(_STATES.data)
+    references = list(_STATES.data)  # type: ignore[attr-defined]
     return [state for state in [reference() for reference in references] if state is not None]
 
 

@@ -23,7 +23,7 @@ from anyshape.errors.messages import line_text
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import is_read_file
 from anyshape.ops.subgraph_call import RUNTIME, code_that_is_read
-from anyshape.support.packages import source_find, source_rebuild, source_rewrite
+from anyshape.support.packages import python_slips, source_find, source_rebuild, source_rewrite
 from anyshape.support.true_types import has_type
 from anyshape.tracing.source.stepping import may_stop_in
 from anyshape.tracing.source.stored import store, stored
@@ -93,17 +93,24 @@ class Loops:
     - `choosing`: choices on values are part of the program outside of loops too, as they made many paths.
     - `is_plain`: no loop or choice is part of the program, as no other way leads to one. Names mean what they did.
     - `is_off`: functions are run as they are written, for the same reason.
+    - `meets_sparse`: a sparse matrix of SciPy's was to be multiplied, whose own product sees no traced value.
     """
 
     def __init__(self) -> None:
         self.refused: dict[types.CodeType, str] = {}
         self.apart: set[types.CodeType] = set()
-        self.choosing = self.is_plain = self.is_off = False
+        self.choosing = self.is_plain = self.is_off = self.meets_sparse = False
 
     def refusals(self) -> tuple[str, ...]:
         """Return the loops that are run as they are written, each with the reason."""
         lines = [(SourceLine(c.co_filename, c.co_firstlineno, c.co_name), why) for c, why in self.refused.items()]
         return tuple([f"{line}: {line_text(line)} stays as it is written: {why}" for line, why in lines])
+
+    def learns_of(self, error: Exception) -> bool:
+        """Return whether an error tells that functions with products are to be read."""
+        is_new = not self.meets_sparse and getattr(error, "instead", "") == python_slips.SPARSE
+        self.meets_sparse = self.meets_sparse or is_new
+        return is_new
 
     def learn(self, signal: NotKept) -> None:
         """Note what ended a trace; what is known already does not help, so that no loop is kept from now on."""
@@ -133,7 +140,7 @@ class Session:
 
     def __init__(self, loops: Loops) -> None:
         self.refused, self.apart, self.is_plain = loops.refused, loops.apart, loops.is_plain
-        self.choosing = loops.choosing and not loops.is_plain
+        self.choosing, self.meets_sparse = loops.choosing and not loops.is_plain, loops.meets_sparse
         self.learned: dict[types.CodeType, Any] = {}
         self.frames: list[Any] = []
         self.unrolled = 1
@@ -188,6 +195,8 @@ def retried(trace: Callable[[], Any], loops: Loops) -> Any:
             loops.learn(signal)
         except AnyshapeError as error:
             del stack[depth:]
+            if loops.learns_of(error):
+                continue
             if not session.may_be_unrolled():
                 raise
             return _as_written(trace, loops, error)
@@ -392,7 +401,7 @@ def is_worth_reading(function: Any, choosing: bool, seen: set[types.CodeType] | 
     if code in seen:
         return False
     seen.add(code)
-    if _has(code, choosing) or ("scipy.sparse" in sys.modules and _has_products(code)):
+    if _has(code, choosing) or (_SESSIONS.stack[-1].meets_sparse and _has_products(code)):
         return True
     is_worth = False
     for value in _named(function, _names_in(code)):
@@ -465,9 +474,10 @@ def _has(code: types.CodeType, choosing: bool) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _has_products(code: types.CodeType) -> bool:
-    """Return whether code, or a function inside of it, has the operator @: a sparse matrix sees no traced value."""
+    """Return whether code, or a function inside of it, has the operator @ or calls `dot`."""
     inside = any(_has_products(c) for c in code.co_consts if type(c) is types.CodeType)
-    return inside or any(pair == _PRODUCT for pair in zip(code.co_code[::2], code.co_code[1::2], strict=True))
+    pairs = zip(code.co_code[::2], code.co_code[1::2], strict=True)
+    return inside or "dot" in code.co_names or any(pair == _PRODUCT for pair in pairs)
 
 
 _PRODUCT = next(
