@@ -100,6 +100,18 @@ def test_functions_that_answer_with_dtypes_and_numbers_are_those_of_numpy():
     assert pickle.loads(pickle.dumps(xp)) is xp and xp.__name__ == "anyshape.numpy" and set(dir(xp)) == set(dir(anp))
 
 
+CODE_OF_MEMORY = """
+import numpy as np
+def array_namespace(*arrays):
+    return np
+def predict(x):
+    total = 0.0
+    for rows in (np.asarray(x, float), np.stack([x, x])[0], x.astype(float), np.broadcast_arrays(x, x)[0]):
+        total += sum(memoryview(np.ascontiguousarray(rows)))
+    return total
+"""
+
+
 @pytest.mark.parametrize("is_for_any_namespace", [True, False])
 def test_packages_that_ask_for_namespaces_are_read(tmp_path, monkeypatch, is_for_any_namespace):
     name = f"consumer_{is_for_any_namespace}".lower()
@@ -120,6 +132,19 @@ def test_packages_that_ask_for_namespaces_are_read(tmp_path, monkeypatch, is_for
     np.testing.assert_allclose(grad(loss)(x, y), 2 * (x - y))
     assert step(100 * x, y) == np.sum((100 * x - y) ** 2) / 2
     del sys.modules[name]
+
+
+def test_arrays_that_packages_make_are_memory_to_code_in_c(tmp_path, monkeypatch):
+    folder = tmp_path / "site-packages" / "consumer_of_memory"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(CODE_OF_MEMORY)
+    monkeypatch.syspath_prepend(folder.parent)
+    predict = __import__("consumer_of_memory").predict
+    step = jit(lambda x: x * predict(X))
+    for n in (3, 1, 0):
+        np.testing.assert_array_equal(step(X[:n]), X[:n] * predict(X))
+    assert step.cache_info().traces == 1
+    del sys.modules["consumer_of_memory"]
 
 
 def test_flags_say_what_can_be_written_to():

@@ -21,7 +21,7 @@ import numpy as np
 from anyshape.errors import AnyshapeError
 from anyshape.errors.messages import line_text
 from anyshape.graph.prover.constraints import SourceLine
-from anyshape.graph.prover.user_stack import is_read_file
+from anyshape.graph.prover.user_stack import is_read_file, is_user_file
 from anyshape.ops.subgraph_call import RUNTIME, code_that_is_read
 from anyshape.support.packages import python_slips, source_find, source_rebuild, source_rewrite
 from anyshape.support.true_types import has_type
@@ -294,7 +294,11 @@ def _read(function: Any) -> _Function:
     is_stepped = may_stop_in(function)
     new = _AS_WRITTEN if getattr(function, _MARK, False) else _code(function, "stepped" if is_stepped else "")
     _note_unread(session, code, _STEPPED if is_stepped else f"run as it is written: {new}", new, is_stepped)
-    return function if isinstance(new, str) else source_rebuild.bound(new, function, {RUNTIME: code_that_is_read()})
+    if isinstance(new, str):
+        return function
+    runtime = code_that_is_read()
+    is_users = is_user_file(code.co_filename, function.__globals__)
+    return source_rebuild.bound(new, function, {RUNTIME: runtime if is_users else runtime.of_packages()})
 
 
 def _note_unread(session: Session, code: types.CodeType, why: str, new: Any, is_stepped: bool) -> None:

@@ -24,10 +24,11 @@ from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.ir.tracebacks import raised_at
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.prover.user_stack import is_user_file
-from anyshape.numpy.operands.concrete import ConcreteArray
+from anyshape.numpy.operands.concrete import ConcreteArray, plain
 from anyshape.numpy.operands.promotion import as_traced, is_traced
 from anyshape.numpy.serve import FUNCTIONS
 from anyshape.ops import elementwise as ew
+from anyshape.ops.subgraph_call import code_that_is_read
 from anyshape.support.true_types import has_type
 from anyshape.tracing.effects import Text, printed
 from anyshape.tracing.raised import Stated, may_be_caught
@@ -149,6 +150,34 @@ def call(function: Any) -> Any:
         return read
     means = of_matrices(function, meaning(function))
     return with_arrays(means, function) if takes_lists(function) else means
+
+
+def _call_of_package(function: Any) -> Any:
+    means = call(function)
+    is_numpys = takes_lists(function) or type(getattr(function, "__self__", None)) is np.ndarray
+    return functools.partial(_with_plain_result, means) if is_numpys and means is not function else means
+
+
+def _with_plain_result(function: Any, *args: Any, **kwargs: Any) -> Any:
+    result = function(*args, **kwargs)
+    return plain(result) if type(result) in (ConcreteArray, tuple) else result
+
+
+class _OfPackages:
+    """Run-time part of code of packages, whose arrays of numbers stay NumPy's: it hands them to code that is C."""
+
+    call = staticmethod(_call_of_package)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(code_that_is_read(), name)
+
+
+_OF_PACKAGES = _OfPackages()
+
+
+def of_packages() -> Any:
+    """Return what stands for this part in code of packages."""
+    return _OF_PACKAGES
 
 
 def call_to_end(function: Any) -> Any:
