@@ -15,6 +15,7 @@ from anyshape.backend.compiler.codegen.execute import Run, has_loop
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.backend.compiler.plan import Plan
+from anyshape.backend.first_run import first_run
 from anyshape.backend.runtime import outcome
 from anyshape.backend.runtime.config import compile_mode
 from anyshape.errors import ArgumentError, DecisionError, SizeMismatchError
@@ -31,6 +32,7 @@ from anyshape.program.inline import call_inside, check_meta, is_symbolic, requir
 from anyshape.program.planner import Planner, ending, refuse_layouts, require_arrays, writing_back, written_inside
 from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer, Tiers, mode_of
+from anyshape.support.fork_lock import Lock, checks_enabled
 from anyshape.support.lazy_dataclass import replace
 from anyshape.support.packages import (
     costs,
@@ -91,12 +93,32 @@ class Program:
         patterns, trace = self.planner.patterns, self.trace
         if patterns is None:
             self.tiers: Tiers = Tiers(self.name, mode, why, self._make_optimised)
-            return self._first_run()
+            return self._interpreted_once(self._first_run)
         self.tiers = Tiers(self.name, mode, why, self._make_for_pattern, lambda *xs: patterns.of_call(xs))
         acts = has_effects(trace.graph) or outcome.has_generators(trace.graph)
         is_wrapped = outcome.logs_calls() or acts or trace.written or trace.raised
         self.specializer = Specializer(patterns, self._compile, self.tiers, None if is_wrapped else self._serve)
-        return self.specializer.run_latest if is_wrapped else self.specializer.dispatch
+        run = self.specializer.run_latest if is_wrapped else self.specializer.dispatch
+        return run if is_wrapped else self._interpreted_once(lambda: run)
+
+    def _interpreted_once(self, compiled: Callable[[], Run]) -> Run:
+        """Return what serves the first call by the graph, and compiles what serves the others; else that itself."""
+        trace, is_auto = self.trace, self.tiers.mode == "auto" and self.max_bytes is None
+        is_plain = not (trace.written or trace.raised or checks_enabled() or outcome.logs_calls())
+        first = first_run(self.graph, self.prologue) if is_auto and is_plain else None
+        if first is None:
+            return compiled()
+        calls, lock = itertools.count(), Lock()
+
+        def run(*arrays: Any) -> Any:
+            if next(calls) == 0 and (outputs := first(*arrays)) is not None:
+                return outputs
+            with lock:
+                if self.run is run:
+                    self.run = self._logged(compiled())
+            return self.run(*arrays)
+
+        return run
 
     def _run_of_library(self, library: Any, numbers: Sequence[int]) -> Run:
         """Compile the trace for arrays of another library."""

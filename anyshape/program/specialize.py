@@ -249,7 +249,7 @@ class Tiers:
             return self._info("first", f"the optimised one could not be made: {list(self.failed.values())[-1]}")
         if self.waits:
             return self._info("first", "the optimised one waits for a call outside of np.errstate")
-        if self.saving < self.cost / 10:
+        if self.saving <= self.cost / 10:
             return self._info("first", "calls so far are too short for an optimised one to pay")
         estimate = f"an optimised one would have saved {_time(self.saving)} and takes {_time(self.cost)} to make"
         return self._info("first", f"{self._so_far('took')}; {estimate}")

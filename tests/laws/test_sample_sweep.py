@@ -14,6 +14,7 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
+from anyshape.backend.first_run import first_run
 from anyshape.backend.interpreter import evaluate
 from tests.laws.sweep import (
     arrays_of,
@@ -124,10 +125,23 @@ def test_the_plan_equals_the_naive_evaluator_and_survives_pickling(case):
         before = [x.copy() for x in xs]
         # as traced: a wrong simplification would change both sides of a comparison with the simplified graph
         check_equal(program.run(*xs), evaluate(program.trace.graph, xs), 1e-12, f"{row.name} at {sizes}")
+        check_first_run(program, xs, f"{row.name} at {sizes}")
         check_equal(xs, before, 0, f"{row.name} changed its arguments at {sizes}")
         again = pickled.setdefault(program, pickle.loads(pickle.dumps(program)))
         assert again.graph == program.graph
         check_equal(leaves(again(*xs)), got, 1e-12, f"{row.name} pickled, at {sizes}")
+
+
+def check_first_run(program, xs, note):
+    """The run without a plan gives what the plan gives, in arrays of its own, or nothing."""
+    run = first_run(program.graph, program.prologue)
+    with np.errstate(all="ignore"):
+        outputs = None if run is None else run(*xs)
+        if outputs is not None:
+            planned = program.run(*xs)
+            check_equal(outputs, planned, 1e-12, f"{note}, in its first run")
+            assert [*map(type, outputs)] == [*map(type, planned)], f"{note}, in its first run"
+            assert not any(np.shares_memory(x, y) for x in xs for y in outputs), f"{note}, in its first run"
 
 
 # -- first derivatives -------------------------------------------------------------------------------------

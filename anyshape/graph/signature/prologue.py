@@ -301,6 +301,13 @@ class Signature:
         """Raise the error for a condition that does not hold for these sizes of its variables."""
         raise condition.error(dict(zip(condition.claim.variables(), sizes, strict=True)), self.size_names)
 
+    def solved(self, inputs: Sequence[Any]) -> Mapping[Leaf, int]:
+        """Return the sizes of inputs and variables at a call; raise the error where its sizes do not fit."""
+        call = _Call(self, tuple(inputs))
+        for error in _mismatches(call):
+            raise error
+        return call.sizes
+
 
 @dataclass(frozen=True)
 class Prologue(Signature):

@@ -64,6 +64,11 @@ _LOG = logging.getLogger("anyshape.passes")
 _DUMPS = itertools.count()
 
 
+_CUSTOM_RULES = (cb.custom_argument_op, cb.custom_jvp_op, cb.custom_vjp_op, cb.custom_linear_solve_op)
+_CHECKPOINTS = (cb.enter_checkpoint_op, cb.leave_checkpoint_op)
+MARKS = (*_CUSTOM_RULES, *_CHECKPOINTS, cb.stop_gradient_op)
+
+
 class Tier(enum.Enum):
     """Amount of work that goes into a plan: a first plan takes one linear walk, an optimised one has all passes.
 
@@ -113,12 +118,13 @@ def prepare_to_run(graph: Graph) -> Graph:
     Products of several operands become pairs. Marks of checkpoints go last: without them, a recomputed value looks
     like a common subexpression.
     """
-    plain = _without_custom_rules(graph)
-    pairs = to_pairs(_without(plain if plain is graph else optimize(plain), (cb.stop_gradient_op,)))
+    plain = _without(_without_custom_rules(graph), (cb.stop_gradient_op,))
+    plain = plain if plain is graph else optimize(plain)
+    pairs = to_pairs(plain)
     _dump(graph.name, "to_pairs", pairs, graph)
-    shared = share_exponentials(pairs if pairs is graph else optimize(pairs))
+    shared = share_exponentials(pairs if pairs is plain else optimize(pairs))
     _dump(graph.name, "share_exponentials", shared, pairs)
-    whole = _without(shared, (cb.enter_checkpoint_op, cb.leave_checkpoint_op))
+    whole = _without(shared, _CHECKPOINTS)
     final = merge_loops(without_masks(whole))
     if final is not whole:
         final = optimize(final)
@@ -136,7 +142,12 @@ def _without_custom_rules(graph: Graph) -> Graph:
     if (tangent := next((n for n in graph.nodes if n.op is cb.custom_vjp_tangent_op), None)) is not None:
         raise dict(tangent.params)["rule"].refusal(tangent.where)
     graph = with_subgraphs(graph, _without_custom_rules)
-    return _without(graph, (cb.custom_argument_op, cb.custom_jvp_op, cb.custom_vjp_op, cb.custom_linear_solve_op))
+    return _without(graph, _CUSTOM_RULES)
+
+
+def without_marks(graph: Graph) -> Graph:
+    """Return a graph of single ops without the marks that only derivatives and passes read."""
+    return _without(graph, MARKS)
 
 
 def _without(graph: Graph, ops: tuple[Op, ...]) -> Graph:
