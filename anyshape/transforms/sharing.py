@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.backend.runtime.config import config
+from anyshape.errors import ConcretizationError
 from anyshape.graph.ir.graph import Graph, Node, Value, decisions_of, subgraphs
 from anyshape.graph.prover.user_stack import CAPTURED
 from anyshape.ops.control import functions_called
@@ -40,10 +41,15 @@ _MOST_CODES = 256  # whose functions are known
 _OF_FUNCTIONS = {"__annotations__", "__doc__"}
 _MOST_FAMILIES = 16  # of one code
 _MOST_THINGS = 4000  # that functions reach; beyond it, a walk for each structure takes longer than it saves
+_MOST_CONTENT = 1 << 18  # bytes of the arrays that a family holds, as Python reads them
 _MOST_REPEATS = 1000  # calls with the same arrays, after which programs of its own pay for their trace
 
 
 _Places: TypeAlias = tuple[int | str, ...]  # of arguments: positions and keywords
+
+
+class _DecidedError(InseparableError):
+    """Raised for a program whose path depends on what is captured."""
 
 
 class _Seen:
@@ -75,7 +81,10 @@ class _Seen:
 
 
 class _Kin:
-    """Families of functions that differ in arrays and numbers: `varying` says which numbers are arguments."""
+    """Families of functions that differ in arrays and numbers: `varying` says which numbers are arguments.
+
+    `by_content` says that arrays are not, because Python reads them: functions of a family have equal ones.
+    """
 
     def __init__(
         self, walk: Walk, prototype: Any, names: Collection[str] | None, values: tuple[Any, ...] | None
@@ -87,6 +96,26 @@ class _Kin:
         self.fixed: frozenset[int] = frozenset()  # numbers that cannot be arguments
         self.last = values  # the numbers of the latest function that began a family
         self.families: OrderedDict[tuple[Any, ...], Family] = OrderedDict()
+        self.by_content, self.begun = False, 0  # families in turn that served one function each
+
+    def key(self, reading: Reading) -> tuple[Any, ...]:
+        """Return what functions of one family agree in besides their structure."""
+        values = reading.values_of_numbers() if reading.numbers else ()
+        fixed = tuple([x for i, x in enumerate(values) if i not in self.varying])
+        return (*fixed, *map(_content, reading.arrays)) if self.by_content else fixed
+
+    def compare_arrays(self) -> bool:
+        """Have no array as argument from here on; return False if that is so already."""
+        was_so, self.by_content = self.by_content, True
+        self.families.clear()
+        return not was_so
+
+    def count_new(self, reading: Reading) -> None:
+        """Raise InseparableError for a family that would hold large arrays, or where no family serves two functions."""
+        if self.by_content:
+            self.begun += 1
+            if self.begun > _MOST_FAMILIES or sum([x.nbytes for x in reading.arrays]) > _MOST_CONTENT:
+                raise InseparableError
 
     def begin(self, values: tuple[Any, ...]) -> None:
         """Have the numbers as arguments in which a new family differs from the one before."""
@@ -104,13 +133,21 @@ class _Kin:
         self.families.clear()
 
 
-def prototype_of(function: Any) -> tuple[Any, Reading]:
+def _content(x: np.ndarray) -> tuple[Any, ...]:
+    """Return the elements of an array and how they lie in memory; large arrays are unequal."""
+    return x.dtype, x.shape, x.strides, x.tobytes() if x.nbytes <= _MOST_CONTENT else object()
+
+
+def prototype_of(function: Any, copied: Sequence[np.ndarray] = ()) -> tuple[Any, Reading]:
     """Return a function made again with empty arrays, which stands for all of its structure, and the reading of it.
 
-    It keeps the objects that the structure names by identity.
+    It keeps the objects that the structure names by identity, and copies of some arrays.
     """
-    whole = Reading(function, None, 4 * closures.MOST_PARTS)
-    return Copy(whole, function, [np.empty(0) for _ in whole.arrays], {}).function, whole
+    whole, ids = Reading(function, None, 4 * closures.MOST_PARTS), set(map(id, copied))
+    arrays = [np.array(x, order="K") if id(x) in ids else np.empty(0) for x in whole.arrays]
+    for x in arrays:
+        x.flags.writeable = False  # a write would not reach the function that it was made of
+    return Copy(whole, function, arrays, {}).function, whole
 
 
 def walk_of_prototype(function: Any) -> tuple[Walk, Any]:
@@ -138,35 +175,35 @@ class Family:
     """Functions of one structure, and their programs, which take what these close over as arguments."""
 
     def __init__(self, jitted: Jitted, function: Any, places: _Places, reading: Reading, kin: _Kin) -> None:
-        self.prototype: Any = prototype_of(function)[0]
+        self.by_content = kin.by_content
+        self.prototype: Any = prototype_of(function, reading.arrays if kin.by_content else ())[0]
         self.places = places  # of objects among the arguments
         self._spaces = kin.spaces
         self.names: Collection[str] | None = reading.names
         self.structure: tuple[Any, ...] = reading.structure
         self.kin, self.varying = kin, sorted(kin.varying)
-        self.key = self.fixed_numbers(reading)
-        labels = [f"{CAPTURED}{label}" for label in kin.labels]
+        self.key = kin.key(reading)
+        labels = [f"{CAPTURED}{label}" for label in kin.labels if not kin.by_content]
         labels += [f"{CAPTURED}{type(reading.numbers[i]).__name__}" for i in self.varying]
         self.labels: list[str] = [x if labels.count(x) == 1 else f"{x} ({i})" for i, x in enumerate(labels)]
         self.is_refused = False
         self._follows = True
         self.variables: dict[str, Name] = {}  # outside of closures, whose values change from call to call
         self.transforms = _transforms(jitted)
+        self._copy: Any = None  # of the latest trace
         self.jitted: _OfFamily = _OfFamily(self, jitted)
-
-    def fixed_numbers(self, reading: Reading) -> tuple[Any, ...]:
-        """Return the numbers that are not arguments, by value."""
-        values = reading.values_of_numbers() if reading.numbers else ()
-        return tuple([x for i, x in enumerate(values) if i not in self.kin.varying])
 
     def has(self, reading: Reading) -> bool:
         """Return whether a function is still of this family."""
-        is_current = len(self.varying) == len(self.kin.varying) and not self.is_refused
-        return is_current and reading.structure == self.structure and self.fixed_numbers(reading) == self.key
+        kin = self.kin
+        is_current = len(self.varying) == len(kin.varying) and self.by_content == kin.by_content
+        is_current = is_current and not self.is_refused and reading.structure == self.structure
+        return is_current and kin.key(reading) == self.key
 
     def arguments(self, reading: Reading, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return keyword arguments with the arrays and numbers that a function closes over, and with variables."""
-        values = [*reading.arrays, *[reading.numbers[i] for i in self.varying]]
+        arrays = [] if self.by_content else reading.arrays
+        values = [*arrays, *[reading.numbers[i] for i in self.varying]]
         captured = dict(zip(self.labels, values, strict=True))
         for label, name in self.variables.items():
             captured[label] = x = name.read()
@@ -199,11 +236,11 @@ class Family:
 
     def traced(self, *args: Any, **kwargs: Any) -> Any:
         """Call the prototype, made again with traced values, while it is traced."""
-        values = [kwargs.pop(label) for label in self.labels]
         reading = Reading(self.prototype, self.names)
         count = len(reading.arrays)
+        values = [*(reading.arrays if self.by_content else ()), *[kwargs.pop(label) for label in self.labels]]
         copy = Copy(reading, self.prototype, values[:count], dict(zip(self.varying, values[count:], strict=True)))
-        function = copy.function
+        function, self._copy = copy.function, copy
         if type(function) is WithObjects:
             function, objects = function
             args, kwargs = _put(args, kwargs, dict(zip(self.places, objects.values(), strict=True)))
@@ -233,22 +270,25 @@ class Family:
         """Raise InseparableError for a program that writes to what is captured, or whose form depends on its values.
 
         Python decides on the values themselves, sizes are known, and powers of known exponents are products. A callback
-        is of one function, and an exception may tell of the copy.
+        that reads the function, and an exception, may tell of the copy.
         """
-        if trace.raised is not None or functions_called(trace.graph):
-            raise InseparableError
         labels = *self.labels, *self.variables
+        if trace.raised is not None or self._copy.is_reached_from(functions_called(trace.graph), bool(labels)):
+            raise InseparableError
         positions = [i for i, label in enumerate(trace.labels) if label in labels]
         inputs = [trace.graph.inputs[i] for i in positions]
-        if not set(positions).isdisjoint(trace.written) or _decides_on(trace.graph, inputs):
+        if not set(positions).isdisjoint(trace.written):
             raise InseparableError
+        if _decides_on(trace.graph, inputs):
+            raise _DecidedError
         if _need_values(trace.graph, [v for v in inputs if not v.meta.rank]):
             raise InseparableError
 
-    def refuse(self) -> bool:
+    def refuse(self, reads_values: bool) -> bool:
         """Take no functions any more; return whether another family may, with numbers that are not arguments.
 
-        At first it follows the arrays of variables: that of an index at a number may be one.
+        At first it follows the arrays of variables: that of an index at a number may be one. At last no array is an
+        argument, where Python reads values.
         """
         watch = None if self.jitted.state is None else self.jitted.state.watch
         if self.varying and not self.variables and self.follow(_variables_that(watch, closures.is_numeric)):
@@ -259,8 +299,8 @@ class Family:
         if self.variables:
             self.stop_following()
             return True
-        self.is_refused = True
-        return False
+        self.is_refused = not (reads_values and self.kin.compare_arrays())
+        return not self.is_refused
 
 
 def changed_variables(state: CapturedState | None) -> list[Name] | None:
@@ -321,7 +361,8 @@ class _OfFamily(Jitted):
             traced = super()._traced(call)
             self.family.require_valid(traced.trace)
         except Exception as error:
-            raise DepartedError(self.family.refuse()) from error  # alone it works, or raises the error
+            reads_values = isinstance(error, (ConcretizationError, _DecidedError))
+            raise DepartedError(self.family.refuse(reads_values)) from error  # alone it works, or raises the error
         return traced
 
 
@@ -486,11 +527,14 @@ def _family(seen: _Seen, jitted: Jitted, function: Any, places: _Places = ()) ->
         )
         _keep(seen.kin, reading.structure, kin, _MOST_FAMILIES)
     values = reading.values_of_numbers()
-    family = kin.families.get(tuple([x for i, x in enumerate(values) if i not in kin.varying]))
+    family = kin.families.get(kin.key(reading))
     if family is None:
         kin.begin(values)
+        kin.count_new(reading)
         family = Family(jitted, function, places, reading, kin)
         _keep(kin.families, family.key, family, _MOST_FAMILIES)
+    else:
+        kin.begun = 0
     if family.is_refused:
         raise InseparableError
     return family, reading

@@ -187,6 +187,23 @@ KINDS = {
         of(lambda x, v: np.sum(x[v] ** 2)), [np.array([True, False]), np.array([True, True]), np.array([False, False])]
     ),
     "values that Python reads": (of(lambda x, v: np.sum(x) * float(v[0])), [X, 2 * X, 3 * X]),
+    "values that Python reads of arrays": (
+        of(lambda x, v: np.sum(x * v) * math.copysign(2.0, v[0]) if np.all(v < 9) else np.sum(x)),
+        [X, 2 * X, X - X, -(X - X), X, np.array([1, 2]), np.array([np.nan, 1.0]), np.array([9.0, 1.0])],
+    ),
+    "layouts that Python reads": (
+        of(lambda x, v: np.sum(x * np.ravel(v, order="K")[:2]) * float(v[0, 1])),
+        [np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 2.0], [3.0, 4.0]], order="F")],
+    ),
+    "callbacks": (
+        of(lambda x, v: np.sum(anyshape.pure_callback(lambda y: y * v, x, x))), [X, 2 * X, 2.0, 3.0, [X], [2 * X]]
+    ),
+    "callbacks with values that Python reads": (
+        of(lambda x, v: np.sum(anyshape.pure_callback(lambda y: y * v[0], x, x)) * float(v[0])), [X, 2 * X, X]
+    ),
+    "callbacks of parts": (
+        of(lambda x, v: anyshape.pure_callback(functools.partial(np.multiply, v + 1), x, x)), [X, 2 * X, 3 * X]
+    ),
     "ranges and slices": (of(lambda x, v: np.sum(x[v])), [slice(0, 1), slice(0, 2), slice(1, None), slice(0, 1)]),
     "sets": (of(lambda x, v: np.sum(x) * len(v)), [{1}, {1, 2}, frozenset({1})]),
     "dtypes": (of(lambda x, v: np.sum(x.astype(v))), [np.float32, np.float64, "f4"]),
@@ -473,6 +490,47 @@ def test_what_a_cell_holds_may_change_between_calls_of_a_kept_function():
         for new in (first, 5 * X, np.array([[1.0, 2.0], [3.0, 4.0]]), 2.0, 7 * X, 3, X):
             change(new)
             np.testing.assert_allclose(f(X), np.sum(new * np.ones(2), axis=0) if np.ndim(new) > 1 else new * np.ones(2))
+
+
+def reading(v):
+    return lambda x: np.sum(x * v) * float(v[0]) if v.any() else np.sum(x)
+
+
+def halved(x):
+    return x / 2
+
+
+def calling(v):
+    return lambda x: np.sum(anyshape.pure_callback(halved, x, x) * v)
+
+
+@pytest.mark.parametrize(("make", "traces"), [(reading, [1, 1, 0, 0]), (calling, [1, 1, 0, 0])])
+def test_functions_with_equal_arrays_that_python_reads_share_programs(make, traces):
+    """So do those that call functions of a module."""
+    seen = []
+    for _ in range(4):
+        f = jit(make(X.copy()))
+        assert same(outcome(f), outcome(make(X)))
+        seen.append(f.cache_info().traces)
+    assert seen == traces
+
+
+def test_arrays_that_python_reads_may_change_in_place():
+    data = [np.array([1.0, 2.0]) for _ in range(4)]
+    functions = [jit(reading(v)) for v in data]
+    for value in (1.0, 2.0, 0.0, 2.0, -3.0):
+        for f, v in zip(functions, data):
+            v[:] = value
+            assert same(outcome(f), outcome(reading(v))), value
+
+
+def test_large_arrays_that_python_reads_keep_functions_alone():
+    data = [np.ones(1 + sharing._MOST_CONTENT // 8) for _ in range(3)]
+    functions = [jit(of(lambda x, v: np.sum(x) * (2.0 if v.max() > 1 else 1.0))(v)) for v in data]
+    assert [f(X) for f in functions] == [2.0] * 3
+    assert [f.cache_info().traces for f in functions] == [1] * 3
+    data[0][0] = 2.0
+    assert [f(X) for f in functions] == [4.0, 2.0, 2.0]
 
 
 def test_arrays_may_change_in_place():

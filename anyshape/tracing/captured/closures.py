@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 import enum
 import functools
+import gc
 import itertools
 import operator
 import types
@@ -18,12 +19,14 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph.ir.graph import Handle
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.tracing.captured import containers, tables
 from anyshape.tracing.captured.code_origin import ATOMS, PLAIN_BASES, home, is_whole, origin
 
 MOST_PARTS = 512  # of one function, which each call compares
+_MOST_HELD = 2000  # objects that functions of a program hold
 MEMO = "<made by anyshape>"  # attribute of functions that no code can name, and that says nothing of them
 _ARRAY, _AGAIN, _IS = object(), object(), object()  # marks in a structure
 
@@ -179,6 +182,23 @@ class Copy:
             return [self._of(part) for part in parts]
         keys = [NumberPlace(id(x), i) for i in range(len(parts))]
         return [self._numbers[k] if k in self._numbers else self._of(part) for k, part in zip(keys, parts, strict=True)]
+
+    def is_reached_from(self, callbacks: Sequence[Any], takes_arrays: bool) -> bool:
+        """Return whether functions that a program calls hold what was made, or hold so much that nobody looks.
+
+        With `takes_arrays`, traced values count: some would be arrays in a trace of the function alone.
+        """
+        made = {id(x) for x in self._made.values() if not isinstance(x, np.ndarray)}
+        waiting, seen = [*callbacks], set[int]()
+        while waiting and len(seen) <= _MOST_HELD:
+            x = waiting.pop()
+            if id(x) in made or (takes_arrays and isinstance(x, Handle)):
+                return True
+            if id(x) not in seen and not isinstance(x, (type, types.ModuleType, Handle)):
+                seen.add(id(x))
+                is_function = isinstance(x, types.FunctionType)  # whose module matters to each function alike
+                waiting += gc.get_referents(x) if not is_function else _parts_of_function(x, None)
+        return bool(waiting)
 
     def require_unchanged(self) -> None:
         """Raise InseparableError if what it holds has changed: the function that it was made of would not know."""
