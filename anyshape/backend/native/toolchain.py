@@ -22,6 +22,7 @@ import json
 import math
 import os
 import platform
+import re
 import select
 import shutil
 import signal
@@ -51,7 +52,10 @@ FLAGS = (
 OF_GCC = (
     "-O2", "-ftree-loop-vectorize", "-fvect-cost-model=dynamic", "-funswitch-loops", "-fpredictive-commoning",
 )  # fmt: skip
-LONG_TEXT = 60_000  # characters from which on -O2 replaces -O3, which takes twice the time for loops over rows
+# Nests compile a third sooner so, and run as fast. Only elementary functions gain by the widest vectors.
+OF_NESTS = ("-O1", *OF_GCC[1:], "-ftree-pre", "-fstrict-aliasing", "-ftree-vrp")
+NARROW = ("-mprefer-vector-width=256", "--param", "vect-epilogues-nomask=0")
+LONG_TEXT = 60_000  # characters from which on loops that may end a run are not made fast: it would take twice the time
 SECONDS = 60.0  # that a compiler may take, in all
 WAITED_SECONDS = 0.02  # between two looks at the build of another process
 SHOWN_SECONDS = 0.2  # between two looks whether to show that a build takes long
@@ -93,7 +97,7 @@ def _identity() -> str:
         paths += [path for folder in sys.path if os.path.isfile(path := os.path.join(folder, "ziglang", "__main__.py"))]
     files = [Path(path).resolve() for path in paths]
     stats = [(str(path), (status := path.stat()).st_size, status.st_mtime_ns) for path in files]
-    return "\n".join([*command, repr(stats), *OF_GCC, *FLAGS, _processor(), __version__])
+    return "\n".join([*command, repr(stats), *OF_GCC, *OF_NESTS, *NARROW, *FLAGS, _processor(), __version__])
 
 
 def _processor() -> str:
@@ -387,19 +391,23 @@ def _start(text: str, folder: Path, key: str, lock: _FileLock) -> _Compiler:
         scratch.mkdir(mode=0o700)
         source, result = scratch / "kernels.c", scratch / "kernels.so"
         source.write_text("\n".join([headers(), text]), encoding="utf-8")
-        command = [*compiler(), *_flags(len(text)), "-o", str(result), str(source), "-lm"]
+        command = [*compiler(), *_flags(text), "-o", str(result), str(source), "-lm"]
         return _Compiler(command, scratch, (folder, key), lock)
     except BaseException:
         lock.release()
         raise
 
 
-def _flags(characters: int) -> tuple[str, ...]:
-    """Return the flags for a text of so many characters."""
-    if characters >= LONG_TEXT:
-        return ("-O2", *FLAGS[1:], "-DAS_COLD=")
-    is_gcc = FLAGS[0] == "-O3" and "gcc" in Path(compiler()[0]).resolve().name
-    return (*OF_GCC, *FLAGS[1:]) if is_gcc else FLAGS
+def _flags(text: str) -> tuple[str, ...]:
+    """Return the flags for a text."""
+    is_long, has_nests = len(text) >= LONG_TEXT, "int64_t nest_" in text
+    cold = ("-DAS_COLD=",) if is_long else ()
+    if FLAGS[0] != "-O3" or "gcc" not in Path(compiler()[0]).resolve().name:
+        return ("-O2" if is_long else FLAGS[0], *FLAGS[1:], *cold)
+    if not has_nests:
+        return ("-O2", *FLAGS[1:]) if is_long else (*OF_GCC, *FLAGS[1:])
+    is_plain = platform.machine() == "x86_64" and _CALLED.search(text) is None
+    return (*OF_NESTS, *FLAGS[1:], *(NARROW if is_plain else ()), *cold)
 
 
 @atexit.register
@@ -546,6 +554,8 @@ UNDERFLOWS = ("as_exp(", "as_expf(", "as_exp2(", "as_expit(", "as_erfc(", "as_po
 LANES = 16  # the most elements of a vector
 GIVEN = {"erf_given": 2}  # functions that take a part of their computation from another function
 ELEMENTARY = tuple([name + suffix for name in (*OPERANDS, *GIVEN) for suffix in ("", "f")])
+
+_CALLED = re.compile(f"as_({'|'.join(ELEMENTARY)})\\(|as_strip_")
 
 
 def strip_functions() -> str:
