@@ -45,7 +45,6 @@ from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.prover.constraints import Claim, Condition, equal
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import ShapeGuardContext
-from anyshape.graph.signature.dim_equations import atoms_of
 from anyshape.graph.signature.guards import size_function
 from anyshape.graph.signature.prologue import Prologue
 from anyshape.graph.sizes import expr
@@ -297,7 +296,7 @@ Group = tuple[Size, ...]  # sizes that broadcast together
 def broadcast_groups(graph: Graph) -> list[Group]:
     """Return the groups of input sizes that the program broadcasts together, the smallest first, at most MAX_SIZES."""
     solved = {s.variable for s in graph.dims}
-    atoms = [atom for size in _symbolic_sizes(graph) for atom in atoms_of(size)]
+    atoms = [atom for size in _symbolic_sizes(graph) for atom in expr.atoms_of(size)]
     calls = [a for a in atoms if isinstance(a, Call) and a.function == "broadcast"]
     groups = dict.fromkeys(call.args for call in calls if _is_readable(call, solved))
     chosen: list[Group] = []

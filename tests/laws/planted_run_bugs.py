@@ -293,6 +293,13 @@ RUN_BUGS = (
         ("tests/backend/native/test_row_sums.py", "-k", "any_strides"),
     ),
     Bug(
+        "rows that grow down are moved from the beginning of their memory",
+        "anyshape/backend/native/nest_header.c",
+        "memcpy(data + capacity - rows->bytes, rows->data + rows->capacity - rows->bytes, rows->bytes)",
+        "memcpy(data + capacity - rows->bytes, rows->data, rows->bytes)",
+        ("tests/backend/native/test_nests.py", "-k", "memory_grows"),
+    ),
+    Bug(
         "a size of a traced array stays an object in a parameter",
         "anyshape/ops/core/apply.py",
         "        return sizes.expr\n",

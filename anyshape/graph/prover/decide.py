@@ -363,17 +363,41 @@ def _has_calls(size: Size) -> bool:
 
 
 def _decide_by_own_facts(claim: Claim, facts: Sequence[Claim], queries: Sequence[_Query]) -> Verdict:
-    """Return the verdict of the facts that mention no size but the claim's; UNKNOWN if these are all facts, or none.
+    """Return the verdict of facts that mention no size but the claim's; UNKNOWN if these are all facts, or none.
 
     A graph that is replayed has sizes of its own each time. The facts about all of them, connected through a size that
     they share, have more cases than one query may take. What was proved of the first would not be proved of the third.
+    Where these have too many cases, linear ones are left, and those about calls that the claim has.
     """
     sizes = set(claim.variables()) if len(facts) > 1 else None
     own = [] if sizes is None else [f for f in facts if sizes.issuperset(f.variables())][:_FIRST_FACTS]
-    if not 0 < len(own) < len(facts):
-        return UNKNOWN
-    feasible = IntegerSet(own)
-    return next((v for v, alternatives in queries if _find_point(feasible, alternatives) is None), UNKNOWN)
+    near = _near(claim, own)
+    for some, more in ((own, facts), (near, own)):
+        verdict = _decide_by_all(some, queries) if 0 < len(some) < len(more) else None
+        if verdict is not None:
+            return verdict
+    return UNKNOWN
+
+
+def _near(claim: Claim, facts: Sequence[Claim]) -> list[Claim]:
+    """Return linear facts, and those about calls that the claim has."""
+    calls = _calls(claim) if facts else set()
+    return [f for f in facts if not _has_cases([f]) or not calls.isdisjoint(_calls(f))]
+
+
+def _calls(claim: Claim) -> set[Atom]:
+    """Return the calls in both sides of a claim."""
+    return {a for side in (claim.left, claim.right) for a in expr.atoms_of(side) if isinstance(a, Call)}
+
+
+def _decide_by_all(facts: Sequence[Claim], queries: Sequence[_Query]) -> Verdict | None:
+    """Return the verdict of these facts, None where the search gave up."""
+    feasible, has_given_up = IntegerSet(facts), False
+    for verdict, alternatives in queries:
+        if (point := _find_point(feasible, alternatives)) is None:
+            return verdict
+        has_given_up |= not point
+    return None if has_given_up else UNKNOWN
 
 
 def _find_point(feasible: IntegerSet, conjunction: Sequence[Alternatives]) -> Assignment | None:

@@ -481,18 +481,6 @@ def _observe(choice: Choice, sizes: Sequence[Size], claims: Sequence[Claim]) -> 
 _MAX_PERIOD = 64
 
 
-def atoms_of(size: Size) -> list[Atom]:
-    """Return the distinct atoms of an expression, including the arguments of calls."""
-    atoms: dict[Atom, None] = {}
-    pending = [size]
-    while pending:
-        for atom in [atom for monomial in expr.terms_of(pending.pop()) for atom, _ in monomial]:
-            if atom not in atoms:
-                atoms[atom] = None
-                pending.extend(atom.args if isinstance(atom, Call) else ())
-    return list(atoms)
-
-
 def split_terms(terms: Terms, variables: Collection[DimVar]) -> tuple[Terms, Terms]:
     """Return the terms that contain one of the variables, and all other terms."""
     inside: Terms = {}
@@ -522,7 +510,7 @@ def linear_factor(curve: Size, variable: DimVar) -> Size | None:
 
 def period_of(curve: Size, variable: DimVar) -> int:
     """Return a period of the quotients and remainders by constants in the variable; 1 where it is large."""
-    calls = [a for a in atoms_of(curve) if isinstance(a, Call) and variable in expr.variables(expr.from_atom(a))]
+    calls = [a for a in expr.atoms_of(curve) if isinstance(a, Call) and variable in expr.variables(expr.from_atom(a))]
     divisors = [c.args[1] for c in calls if c.function in ("floordiv", "mod")]
     period = math.lcm(*[abs(d) for d in divisors if isinstance(d, int)])
     return period if 0 < period <= _MAX_PERIOD else 1

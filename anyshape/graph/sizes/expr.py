@@ -475,6 +475,18 @@ def broadcast(*args: Size) -> Size:
 # -- leaves ------------------------------------------------------------------------------------------------------
 
 
+def atoms_of(size: Size) -> list[Atom]:
+    """Return the distinct atoms of an expression, including the arguments of calls."""
+    atoms: dict[Atom, None] = {}
+    pending = [size]
+    while pending:
+        for atom in [atom for monomial in terms_of(pending.pop()) for atom, _ in monomial]:
+            if atom not in atoms:
+                atoms[atom] = None
+                pending.extend(atom.args if isinstance(atom, Call) else ())
+    return list(atoms)
+
+
 @memoised
 def leaves_of(size: Size) -> tuple[Leaf, ...]:
     """Return the distinct leaves of the expression, in order."""

@@ -484,6 +484,20 @@ def test_many_iterations_run_in_blocks_in_their_order(served, monkeypatch):
     assert served and all(served)
 
 
+def widening(x):
+    """Pieces that differ in length, whose slopes a reverse loop collects from the last."""
+    t = x * 0
+    for i in range(x.shape[0]):
+        t[:i] = np.sin(t[:i] + x[i]) * x[:i]
+        t[i] = x[i]
+    return t
+
+
+def test_pieces_that_a_reverse_loop_adds_are_moved_when_their_memory_grows(served):
+    checked(slopes(slopes(widening)), [(vector(60),)])
+    assert served and all(served)
+
+
 def endless(x):
     while x > -1:
         x = x * 0.5

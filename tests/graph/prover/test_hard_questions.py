@@ -18,11 +18,12 @@ import pytest
 
 import anyshape
 from anyshape.errors import AnyshapeError, ContradictionError, InconclusiveDimensionError, ProgramFileError, SpecError
-from anyshape.graph.prover.constraints import Condition
+from anyshape.graph.prover.constraints import Claim, Condition, Verdict, at_least, equal
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.spec_parser import parse_relation
 from anyshape.graph.signature.guards import drop_implied
-from anyshape.graph.sizes.expr import DimVar, variables
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimVar, variable, variables
 from anyshape.graph.sizes.substitute import evaluate, values_from
 from tests.graph.prover import random_claims
 from tests.graph.prover.fact_table import names
@@ -568,3 +569,28 @@ def test_a_file_of_many_hard_conditions_is_loaded_or_refused_soon():
     data = damaged_files.rewritten(base, with_conditions)
     with within(), contextlib.suppress(ProgramFileError):
         anyshape.load(io.BytesIO(data))
+
+
+def broadcasts(a, b):
+    return Claim("broadcasts", a, b)
+
+
+def stretches(a, b):
+    return Claim("stretches", a, b)
+
+
+def test_facts_beside_those_of_a_proof_do_not_hide_it():
+    x, y, p, r, s, t, u = (variable(name) for name in "xyprstu")
+    rest = expr.maximum(x - u, 0)
+    needed = [at_least(y, t), broadcasts(t, rest), stretches(expr.broadcast(t, rest), t)]
+    others = [
+        at_least(p, 1), at_least(x, r), at_least(p, s), at_least(x, u), broadcasts(y, x),
+        stretches(expr.broadcast(x, y), y), stretches(expr.maximum(x - r, 0), u),
+    ]  # fmt: skip
+    claim = equal(expr.broadcast(rest, expr.minimum(t, y)), t)
+    for count in range(len(others) + 1):
+        for more in itertools.combinations(others, count):
+            scope = Scope()
+            for fact in (*more, *needed):
+                scope.assume(Condition("constraint", fact, "test", "", None))
+            assert scope.decide(claim) is Verdict.YES, [str(fact) for fact in more]
