@@ -34,8 +34,7 @@ class _Flat:
         result = self.function(*args, **kwargs)
         if (outputs := pytrees.flatten_as(result, self.result)) is None:
             name, advice = pytrees.function_name(self.function), "return what result_spec describes"
-            returned, declared = map(pytrees.structure_text, (pytrees.flatten(result)[1], self.result))
-            problem = f"gave {returned}, not {declared} as declared"
+            problem = f"gave {pytrees.flatten(result)[1]}, not {self.result} as declared"
             raise ArgumentError("pure_callback", name, problem, advice)
         return outputs
 

@@ -17,7 +17,19 @@ from anyshape.numpy.linalg.decompositions import (
     svd,
     svdvals,
 )
-from anyshape.numpy.linalg.norms import cond, matrix_norm, norm, vector_norm
+from anyshape.numpy.linalg.norms import (
+    cond,
+    cross,
+    diagonal,
+    matmul,
+    matrix_norm,
+    norm,
+    outer,
+    tensordot,
+    trace,
+    vecdot,
+    vector_norm,
+)
 from anyshape.numpy.linalg.solving import (
     cholesky,
     det,
@@ -29,7 +41,6 @@ from anyshape.numpy.linalg.solving import (
     tensorinv,
     tensorsolve,
 )
-from anyshape.numpy.linalg.variants import cross, diagonal, matmul, outer, tensordot, trace, vecdot
 from anyshape.numpy.movement import matrix_transpose
 
 __all__ = [

@@ -1,14 +1,19 @@
-"""Define the norms of numpy.linalg."""
+"""Define the norms of numpy.linalg, and its functions whose arguments differ from their namesakes in numpy.
+
+Matrices are in the last two axes of stacks, and options are keywords.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, ShapeError
+from anyshape.graph.ir.builder import user_line
 from anyshape.graph.ir.tracebacks import short_traceback
+from anyshape.numpy import contraction, indexing
 from anyshape.numpy.elementwise import multiply
 from anyshape.numpy.linalg.decompositions import largest
-from anyshape.numpy.linalg.solving import as_matrices, as_squares, inv, slogdet
+from anyshape.numpy.linalg.solving import as_matrices, as_squares, inv, require_two_axes, slogdet
 from anyshape.numpy.operands import reduction_args
 from anyshape.numpy.operands.promotion import as_traced, asarray, axis_of, sizes
 from anyshape.numpy.reduction import max as maximum
@@ -17,7 +22,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops.core.apply import context_of
+from anyshape.ops.core.apply import context_of, meta_of
 
 
 def _inexact(a):
@@ -177,6 +182,51 @@ def _condition_by_norms(x, p):
     regular = ew.select(mv.broadcast_in_dim(singular, sizes(x), tuple(range(singular.meta.rank))), instead, x)
     product = multiply(norm(regular, p, (-2, -1)), norm(inv(regular), p, (-2, -1)))
     return ew.select(singular, ew.lift(np.inf, product), product)
+
+
+def _matrices(name: str, x):
+    """Return a stack of matrices."""
+    stack = as_traced(x)
+    require_two_axes(name, stack.ndim)
+    return stack
+
+
+def diagonal(x: Any, /, *, offset: Any = 0) -> Any:
+    """Return diagonal `offset` of the matrices in the last two axes."""
+    return indexing.diagonal(_matrices("diagonal", x), offset, -2, -1)
+
+
+def trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
+    """Return the sum of diagonal `offset` of the matrices in the last two axes."""
+    return indexing.trace(_matrices("trace", x), offset, -2, -1, dtype)
+
+
+def outer(x1: Any, x2: Any, /) -> Any:
+    """Return the matrix of products of the elements of two vectors."""
+    vectors = [as_traced(x) for x in (x1, x2)]
+    if any(x.ndim != 1 for x in vectors):
+        raise ShapeError("outer", "an operand is not a vector", [meta_of(x) for x in vectors], user_line())
+    return contraction.outer(*vectors)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Return the cross products of the vectors of three elements along an axis."""
+    return contraction.cross(x1, x2, axis=axis)
+
+
+def matmul(x1: Any, x2: Any, /) -> Any:
+    """Return the products of the matrices in the last two axes; operands of one axis are vectors."""
+    return contraction.matmul(x1, x2)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
+    """Return the sums of products over axes of both operands, or over the last of one and the first of the other."""
+    return contraction.tensordot(x1, x2, axes)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Return the inner products of the vectors along an axis; the first are conjugated."""
+    return contraction.vecdot(x1, x2, axis=axis)
 
 
 serve(__name__)

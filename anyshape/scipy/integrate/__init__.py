@@ -12,7 +12,7 @@ _SERVED = Module(
     "scipy.integrate",
     own={"initial_value": "odeint solve_ivp"},
     outside={"quadrature": "dblquad fixed_quad nquad quad quad_vec tplquad"},
-    through={"sampled": "cumulative_simpson simpson"},
+    through={"quadrature": "cumulative_simpson simpson"},
     lent="cumulative_trapezoid romb trapezoid",
 )
 __all__ = [*_SERVED.own]

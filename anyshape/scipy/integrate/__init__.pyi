@@ -34,11 +34,11 @@ from scipy.integrate import vode as vode
 
 from anyshape.scipy.integrate.initial_value import odeint as odeint
 from anyshape.scipy.integrate.initial_value import solve_ivp as solve_ivp
+from anyshape.scipy.integrate.quadrature import cumulative_simpson as cumulative_simpson
 from anyshape.scipy.integrate.quadrature import dblquad as dblquad
 from anyshape.scipy.integrate.quadrature import fixed_quad as fixed_quad
 from anyshape.scipy.integrate.quadrature import nquad as nquad
 from anyshape.scipy.integrate.quadrature import quad as quad
 from anyshape.scipy.integrate.quadrature import quad_vec as quad_vec
+from anyshape.scipy.integrate.quadrature import simpson as simpson
 from anyshape.scipy.integrate.quadrature import tplquad as tplquad
-from anyshape.scipy.integrate.sampled import cumulative_simpson as cumulative_simpson
-from anyshape.scipy.integrate.sampled import simpson as simpson

@@ -17,8 +17,7 @@ from anyshape.scipy.integrate.bdf import BDF
 from anyshape.scipy.integrate.events import TERMINATED, Events, events_of
 from anyshape.scipy.integrate.radau import Radau
 from anyshape.scipy.integrate.runge_kutta import Problem, RungeKutta, State
-from anyshape.scipy.operands.conversion import real_floats
-from anyshape.scipy.operands.result import FixedAttributes, Result
+from anyshape.scipy.operands.conversion import FixedAttributes, Result, real_floats
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import scipy_integrate
 from anyshape.tracing.pytrees import check_callable, register_class

@@ -24,10 +24,9 @@ from anyshape.numpy.serve import refuse
 from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.interpolate.piecewise import Interpolant, data
-from anyshape.scipy.linalg.banded import solve_banded
-from anyshape.scipy.linalg.solving import solve_triangular
-from anyshape.scipy.operands.conversion import checks_finite, real_floats, require_finite
-from anyshape.scipy.operands.result import FixedAttributes
+from anyshape.scipy.linalg.factoring import solve_triangular
+from anyshape.scipy.linalg.functions import solve_banded
+from anyshape.scipy.operands.conversion import FixedAttributes, checks_finite, real_floats, require_finite
 from anyshape.scipy.optimize.minima import minimize_scalar
 from anyshape.support.packages import scipy_interpolate
 from anyshape.tracing.callback import pure_callback

@@ -27,9 +27,8 @@ from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, siz
 from anyshape.numpy.serve import refuse
 from anyshape.numpy.sizes.symdim import max_dim, min_dim
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.linalg.banded import solve_banded
-from anyshape.scipy.operands.conversion import real_floats
-from anyshape.scipy.operands.result import FixedAttributes
+from anyshape.scipy.linalg.functions import solve_banded
+from anyshape.scipy.operands.conversion import FixedAttributes, real_floats
 from anyshape.support.packages import scipy_interpolate
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import register_class

@@ -14,20 +14,17 @@ _SERVED = Module(
     "scipy.linalg",
     own={},
     through={
-        "banded": (
-            "bandwidth cho_solve_banded cholesky_banded eig_banded eigh_tridiagonal ishermitian issymmetric "
-            "matmul_toeplitz solve_banded solve_circulant solve_toeplitz solveh_banded"
-        ),
         "factoring": (
-            "cdf2rdf cholesky cossin eig eigh expm_cond hessenberg ldl lu lu_factor lu_solve matrix_balance null_space "
-            "ordqz orth pinv pinvh polar qr qr_delete qr_insert qr_multiply qr_update qz rq rsf2csf schur "
-            "subspace_angles svd"
+            "cdf2rdf cho_factor cho_solve cholesky cossin det eig eigh expm_cond hessenberg inv ldl lstsq lu "
+            "lu_factor lu_solve matrix_balance norm null_space ordqz orth pinv pinvh polar qr qr_delete qr_insert "
+            "qr_multiply qr_update qz rq rsf2csf schur solve solve_triangular subspace_angles svd"
         ),
         "functions": (
-            "expm expm_frechet fractional_matrix_power funm logm signm solve_continuous_are solve_continuous_lyapunov "
-            "solve_discrete_are solve_discrete_lyapunov solve_lyapunov solve_sylvester sqrtm"
+            "bandwidth cho_solve_banded cholesky_banded eig_banded eigh_tridiagonal expm expm_frechet "
+            "fractional_matrix_power funm ishermitian issymmetric logm matmul_toeplitz signm solve_banded "
+            "solve_circulant solve_continuous_are solve_continuous_lyapunov solve_discrete_are "
+            "solve_discrete_lyapunov solve_lyapunov solve_sylvester solve_toeplitz solveh_banded sqrtm"
         ),
-        "solving": "cho_factor cho_solve det inv lstsq norm solve solve_triangular",
         "structured": (
             "block_diag circulant diagsvd fiedler fiedler_companion hadamard hankel invhilbert invpascal leslie "
             "pascal toeplitz"

@@ -21,7 +21,7 @@ from anyshape.numpy.operands.promotion import as_traced, choice_of, new_size, si
 from anyshape.ops import movement as mv
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.special.counting import comb
+from anyshape.scipy.special.orders import comb
 from anyshape.transforms.control import check
 from anyshape.transforms.vmap import vmap
 

@@ -28,7 +28,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.ndimage import extension as ext
+from anyshape.scipy.ndimage import filtering as ext
 from anyshape.scipy.operands.conversion import require_elements
 from anyshape.scipy.operands.served import signed_as_in
 from anyshape.support.packages import scipy_ndimage, scipy_special

@@ -17,7 +17,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import as_traced, axes_of, axis_of, sizes, static_int
 from anyshape.ops import elementwise as ew
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.ndimage import extension as ext
+from anyshape.scipy.ndimage import filtering as ext
 from anyshape.scipy.ndimage.interpolation import map_coordinates
 from anyshape.scipy.operands.conversion import floats
 from anyshape.scipy.operands.served import signed_as_in

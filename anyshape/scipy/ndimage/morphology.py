@@ -14,7 +14,7 @@ from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import as_traced, is_traced, static_int
 from anyshape.ops import elementwise as ew
 from anyshape.ops.external import binary_steps
-from anyshape.scipy.ndimage import extension as ext
+from anyshape.scipy.ndimage import filtering as ext
 from anyshape.scipy.ndimage.filtering import extreme_of_box, of_rank
 from anyshape.scipy.operands.served import signed_as_in
 from anyshape.support.packages import scipy_ndimage

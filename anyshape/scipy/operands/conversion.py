@@ -1,6 +1,6 @@
-"""Conversion of operands to float64 without loss of imaginary parts, and the question whether they have elements.
+"""Conversion of operands to float64 without loss of imaginary parts, checks of them, and results of solvers.
 
-Checks of SciPy's functions that arrays have no infinity and no NaN, which `check_finite=False` leaves out.
+Checks of SciPy's functions that arrays have no infinity and no NaN can be left out by `check_finite=False`.
 """
 
 import functools
@@ -17,6 +17,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.promotion import is_traced, result_type, sizes
 from anyshape.ops.core.apply import context_of
+from anyshape.tracing.pytrees import register_class
 from anyshape.transforms.control import check
 
 
@@ -99,3 +100,36 @@ def checks_finite(function: F, names: str) -> F:
         return function(*args, **kwargs)
 
     return cast("F", served)
+
+
+class Result(dict[str, Any]):
+    """Dictionary whose entries are attributes too, as SciPy's results are; a tree that traced functions can return."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            problem = f"a result of a traced solver has no attribute {name!r}, only {', '.join(self)}"
+            raise AttributeError(problem, name=name, obj=self) from None
+
+    def __dir__(self) -> list[str]:
+        return sorted(self)
+
+    def __repr__(self) -> str:
+        width = max(map(len, self), default=0)
+        return "\n".join(f"{name:>{width}}: {value}" for name, value in self.items())
+
+
+register_class(
+    Result, lambda x: (tuple(x.values()), tuple(x)), lambda names, values: Result(zip(names, values, strict=True))
+)
+
+
+class FixedAttributes:
+    """Object whose attributes are set once."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(self):
+            problem = f"attribute {name!r} of {type(self).__name__} cannot be set again: make another one"
+            raise AttributeError(problem, name=name, obj=self)
+        object.__setattr__(self, name, value)

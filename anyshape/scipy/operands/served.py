@@ -28,10 +28,7 @@ def signed_as_in(package: Any) -> Callable[[Function], Function]:
 
         @functools.wraps(function)
         def served(*args, **kwargs):
-            try:
-                bound = signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise TypeError(f"{name}() {error}") from None
+            bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             for key, default in defaults.items():
                 if bound.arguments.pop(key) is not default:

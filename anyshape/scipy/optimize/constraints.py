@@ -20,8 +20,7 @@ from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.numpy.sizes.symdim import min_dim
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.operands.conversion import real_floats
-from anyshape.scipy.operands.result import Result
+from anyshape.scipy.operands.conversion import Result, real_floats
 from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.optimize.objectives import (
     Objective,

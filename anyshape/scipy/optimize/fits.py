@@ -16,8 +16,7 @@ from anyshape.graph.shapes.array_type import numel
 from anyshape.numpy.operands.promotion import as_traced, choice_of, sizes
 from anyshape.numpy.serve import refuse
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.operands.conversion import real_floats, require_finite
-from anyshape.scipy.operands.result import Result
+from anyshape.scipy.operands.conversion import Result, real_floats, require_finite
 from anyshape.scipy.optimize.constraints import bounds_of
 from anyshape.scipy.optimize.minima import stationary
 from anyshape.scipy.optimize.objectives import Objective, Unknowns, as_tuple, objective, packed, solved, unpacked

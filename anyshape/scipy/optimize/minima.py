@@ -15,8 +15,7 @@ from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.numpy.operands.promotion import is_traced, static_int
 from anyshape.numpy.serve import refuse
-from anyshape.scipy.operands.conversion import real_floats
-from anyshape.scipy.operands.result import Result
+from anyshape.scipy.operands.conversion import Result, real_floats
 from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.optimize.constraints import (
     Constraint,

@@ -14,8 +14,7 @@ from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.numpy.serve import refuse
-from anyshape.scipy.operands.conversion import is_empty, real_floats
-from anyshape.scipy.operands.result import Result
+from anyshape.scipy.operands.conversion import Result, is_empty, real_floats
 from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.optimize.minima import minimize_scalar
 from anyshape.scipy.optimize.objectives import Objective, Unknowns, as_tuple, objective, packed, solved, unpacked

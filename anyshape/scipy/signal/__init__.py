@@ -14,12 +14,13 @@ _SERVED = Module(
         "convolving": (
             "convolve convolve2d correlate correlate2d deconvolve fftconvolve oaconvolve resample resample_poly upfirdn"
         ),
-        "design": "argrelextrema czt envelope find_peaks freqz zoom_fft",
-        "digital_filters": "bilinear lfiltic tf2zpk zpk2sos zpk2tf",
+        "design": (
+            "argrelextrema bilinear correlation_lags czt envelope find_peaks freqz lfiltic lombscargle sawtooth tf2zpk "
+            "zoom_fft zpk2sos zpk2tf"
+        ),
         "filtering": "detrend hilbert lfilter lfilter_zi sosfilt",
         "smoothing": "medfilt medfilt2d order_filter savgol_filter symiirorder1 symiirorder2",
         "spectra": "csd istft periodogram spectrogram stft",
-        "waveforms": "correlation_lags lombscargle sawtooth",
     },
     lent=(
         "argrelmax argrelmin bessel bilinear_zpk butter cheby1 cheby2 chirp coherence cont2discrete decimate ellip "

@@ -133,14 +133,17 @@ from anyshape.scipy.signal.convolving import oaconvolve as oaconvolve
 from anyshape.scipy.signal.convolving import resample as resample
 from anyshape.scipy.signal.convolving import upfirdn as upfirdn
 from anyshape.scipy.signal.design import argrelextrema as argrelextrema
+from anyshape.scipy.signal.design import bilinear as bilinear
+from anyshape.scipy.signal.design import correlation_lags as correlation_lags
 from anyshape.scipy.signal.design import czt as czt
 from anyshape.scipy.signal.design import find_peaks as find_peaks
+from anyshape.scipy.signal.design import lfiltic as lfiltic
+from anyshape.scipy.signal.design import lombscargle as lombscargle
+from anyshape.scipy.signal.design import sawtooth as sawtooth
+from anyshape.scipy.signal.design import tf2zpk as tf2zpk
 from anyshape.scipy.signal.design import zoom_fft as zoom_fft
-from anyshape.scipy.signal.digital_filters import bilinear as bilinear
-from anyshape.scipy.signal.digital_filters import lfiltic as lfiltic
-from anyshape.scipy.signal.digital_filters import tf2zpk as tf2zpk
-from anyshape.scipy.signal.digital_filters import zpk2sos as zpk2sos
-from anyshape.scipy.signal.digital_filters import zpk2tf as zpk2tf
+from anyshape.scipy.signal.design import zpk2sos as zpk2sos
+from anyshape.scipy.signal.design import zpk2tf as zpk2tf
 from anyshape.scipy.signal.filtering import detrend as detrend
 from anyshape.scipy.signal.filtering import hilbert as hilbert
 from anyshape.scipy.signal.filtering import lfilter as lfilter
@@ -151,9 +154,6 @@ from anyshape.scipy.signal.smoothing import medfilt2d as medfilt2d
 from anyshape.scipy.signal.smoothing import order_filter as order_filter
 from anyshape.scipy.signal.smoothing import symiirorder1 as symiirorder1
 from anyshape.scipy.signal.smoothing import symiirorder2 as symiirorder2
-from anyshape.scipy.signal.waveforms import correlation_lags as correlation_lags
-from anyshape.scipy.signal.waveforms import lombscargle as lombscargle
-from anyshape.scipy.signal.waveforms import sawtooth as sawtooth
 from anyshape.scipy.signal.windows import get_window as get_window
 
 def csd(

@@ -1,4 +1,4 @@
-"""Define envelopes of signals, responses of digital filters, transforms on spirals, and local extremes."""
+"""Define filters by their polynomials, zeros and poles, and their responses; envelopes, extremes, and waveforms."""
 
 from collections.abc import Callable
 from math import pi
@@ -11,11 +11,13 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes import expr
 from anyshape.numpy.operands import promotion
+from anyshape.numpy.operands.promotion import choice_of, result_type, sizes, static_int
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.operands.conversion import require_elements
+from anyshape.scipy.operands.conversion import require_elements, squeezed
 from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.signal.convolving import at_other_rate
+from anyshape.scipy.signal.filtering import fitted
 from anyshape.support.packages import scipy_signal
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
@@ -196,3 +198,204 @@ def find_peaks(x: Any, height: Any = None, threshold: Any = None, distance: Any 
         properties["left_thresholds"] = x[peaks] - x[peaks - 1]
         properties["right_thresholds"] = x[peaks] - x[peaks + 1]
     return peaks, properties
+
+
+def _real(x):
+    return xp.asarray(x).astype(np.float64)
+
+
+def sawtooth(t: Any, width: Any = 1) -> Any:
+    """Return a periodic signal that rises from -1 to 1 for this share of its period of 2 pi, and then falls."""
+    t, w = xp.broadcast_arrays(_real(t), _real(width))
+    within = xp.mod(t, 2 * pi)
+    is_rising = within < w * 2 * pi
+    rising = within / (pi * xp.where(w == 0, 1.0, w)) - 1
+    falling = (pi * (w + 1) - within) / (pi * xp.where(w == 1, 1.0, 1 - w))
+    return xp.where((w > 1) | (w < 0), np.nan, xp.where(is_rising, rising, falling))
+
+
+def correlation_lags(in1_len: Any, in2_len: Any, mode: str = "full") -> Any:
+    """Return the lags of a correlation of vectors with these lengths, which may be symbolic."""
+    choice_of("correlation_lags", "mode", mode, ("full", "same", "valid"))
+    lags = xp.arange(-in2_len + 1, in1_len)
+    if mode == "full":
+        return lags
+    if mode == "same":
+        first = (in1_len + in2_len - 1) // 2 - in1_len // 2
+        return lags[first : first + in1_len]
+    shift = in1_len - in2_len
+    return xp.arange(xp.minimum(shift, 0), xp.maximum(shift, 0) + 1)
+
+
+def lombscargle(x, y, freqs, *, normalize=False, weights=None, floating_mean: bool = False) -> Any:
+    """Return the periodogram of samples y at uneven times x, by weighted least squares at each angular frequency."""
+    kind = choice_of("lombscargle", "normalize", normalize, (False, True, "power", "normalize", "amplitude"))
+    x, y, freqs = (_vector("lombscargle", v, role) for v, role in ((x, "x"), (y, "y"), (freqs, "freqs")))
+    w = xp.ones_like(y) if weights is None else _vector("lombscargle", weights, "weights")
+    context_of("lombscargle", x, y).require_equal(sizes(x)[0], sizes(y)[0], "x and y have as many samples")
+    context_of("lombscargle", w, y).require_equal(sizes(w)[0], sizes(y)[0], "weights and y have as many samples")
+    check(w >= 0, "lombscargle: weights must not be below 0")
+    check(xp.sum(w) > 0, "lombscargle: the sum of weights must be above 0")
+    w = w / xp.sum(w)
+    angle = x[:, None] * freqs
+    mean = w @ y if floating_mean else 0.0
+    return squeezed("lombscargle", _periodogram(kind, angle, w, y, mean, floating_mean))
+
+
+def _vector(name: str, x, role: str):
+    """Return samples in float64 as a vector with an element."""
+    v = _real(x)
+    if v.ndim != 1:
+        raise ArgumentError(name, role, f"has {v.ndim} axes", "pass a vector")
+    require_elements(name, v)
+    return v
+
+
+def _periodogram(kind, angle, w, y, mean, floating_mean: bool):
+    """Return the periodogram at the frequencies of angles, which have a row for each sample."""
+
+    def sums(angle) -> tuple[Any, Any, Any, Any]:
+        cosine, sine = xp.cos(angle), xp.sin(angle)
+        c, s = (w @ cosine, w @ sine) if floating_mean else (0.0, 0.0)
+        cc = w @ cosine**2
+        return (
+            cc - c * c,
+            1.0 - cc - s * s,
+            w @ (cosine * sine) - c * s,
+            ((w * y) @ cosine - mean * c, (w * y) @ sine - mean * s),
+        )
+
+    cc, ss, cs, _ = sums(angle)
+    tau = 0.5 * xp.arctan2(2.0 * cs, cc - ss)
+    cc, ss, _, (yc, ys) = sums(angle - tau)
+    least = np.finfo(np.float64).epsneg
+    a, b = yc / xp.maximum(cc, least), ys / xp.maximum(ss, least)
+    if kind == "amplitude":
+        return (a + 1j * b) * xp.exp(1j * tau)
+    power = 2.0 * (a * yc + b * ys)
+    if kind in (False, "power"):
+        return power * (xp.asarray(y.shape[0]) / 4.0)
+    return power * (0.5 / ((w * y) @ y - mean**2))
+
+
+# -- sections of second order ------------------------------------------------------------------------------------
+
+
+def _roots_of_sections(sos: np.ndarray, roots: np.ndarray, first: int) -> np.ndarray:
+    """Return for each section the positions of its two roots among these, -1 for one that it has not."""
+    free, rows = list(range(len(roots))), np.full((len(sos), 2), -1)
+    for section, row in zip(sos, rows, strict=True):
+        for column, root in enumerate(np.roots(section[first : first + 3])):
+            nearest = min(free, key=lambda i: abs(roots[i] - root))
+            free.remove(nearest)
+            row[column] = nearest
+    return rows
+
+
+def _quadratic(roots, at):
+    """Return the coefficients of the polynomials with the roots at pairs of positions, lower degrees behind zeros."""
+    chosen = xp.where(at < 0, 0.0, roots[xp.maximum(at, 0)])
+    count = xp.sum(at >= 0, axis=-1)[:, None]
+    total, product = xp.real(chosen[:, 0] + chosen[:, 1]), xp.real(chosen[:, 0] * chosen[:, 1])
+    one, none = xp.ones_like(total), xp.zeros_like(total)
+    forms = [xp.stack(row, axis=-1) for row in ((none, none, one), (none, one, -total), (one, -total, product))]
+    return xp.where(count == 2, forms[2], xp.where(count == 1, forms[1], forms[0]))
+
+
+def zpk2sos(z: Any, p: Any, k: Any, pairing: Any = None, *, analog: bool = False) -> Any:
+    """Return sections of second order of a filter of zeros z, poles p and gain k, paired as by SciPy.
+
+    SciPy pairs the roots when the program runs. The derivatives keep the pairs.
+    """
+    zeros, poles = (xp.atleast_1d(xp.asarray(v)).astype(np.complex128) for v in (z, p))
+    check(xp.imag(xp.asarray(k)) == 0, "zpk2sos: k must be real")
+    gain = xp.real(xp.asarray(k)).astype(np.float64)
+    counts = [static_int(v.shape[0], "zpk2sos", "the number of roots") for v in (zeros, poles)]
+    most = max(counts) if pairing != "minimal" and not analog else counts[1]
+    sections = max((most + 1) // 2, 1)
+
+    def run(z, p, k):
+        sos = np.asarray(scipy_signal.zpk2sos(z, p, k, pairing, analog=analog), np.float64)
+
+        padded = (np.concatenate([v, np.zeros(2 * sections)]) for v in (z, p))
+        above, below = (_roots_of_sections(sos, v, first) for v, first in zip(padded, (0, 3), strict=True))
+        return sos, above, below
+
+    pairs = ShapeDtypeStruct((sections, 2), np.int64)
+    spec = ShapeDtypeStruct((sections, 6), np.float64), pairs, pairs
+    of_scipy, above, below = pure_callback(run, spec, *stop_gradient((zeros, poles, gain)))
+    more = xp.zeros(2 * sections, np.complex128)
+    top, bottom = (_quadratic(xp.concatenate([v, more]), at) for v, at in ((zeros, above), (poles, below)))
+    scale = xp.where(xp.arange(sections)[:, None] == 0, gain, 1.0)
+    sos = xp.concatenate([top * scale, bottom], axis=1)
+    return of_scipy + (sos - stop_gradient(sos))
+
+
+# -- digital forms of analog systems -----------------------------------------------------------------------------
+
+
+def bilinear(b: Any, a: Any, fs: Any = 1.0) -> tuple[Any, Any]:
+    """Return the digital filter of an analog one by Tustin's transform, with 1 as the first coefficient below.
+
+    First coefficients that are 0 count for the order of traced filters; SciPy leaves them out.
+    """
+    above, below = (xp.atleast_1d(xp.asarray(v)) for v in (b, a))
+    counts = [static_int(v.shape[0], "bilinear", "the number of coefficients") for v in (above, below)]
+    order = max(counts) - 1
+    rows = [np.polymul(np.poly([-1.0] * (order - q)), np.poly([1.0] * q)) for q in range(order + 1)]
+    powers = (2.0 * xp.asarray(fs)) ** np.arange(order + 1)
+    turned = [
+        (row[::-1] * powers[:count]) @ np.stack(rows)[:count] for row, count in zip((above, below), counts, strict=True)
+    ]
+    return turned[0] / turned[1][0], turned[1] / turned[1][0]
+
+
+def _row(name: str, x, option: str):
+    """Return numbers as a vector of floats."""
+    row = xp.atleast_1d(xp.asarray(x))
+    if row.ndim != 1:
+        raise ArgumentError(name, option, f"has {row.ndim} axes", "pass a vector")
+    return row if row.dtype.kind in "fc" else row.astype(np.float64)
+
+
+def zpk2tf(z: Any, p: Any, k: Any) -> tuple[Any, Any]:
+    """Return numerator and denominator of a filter of zeros z, poles p and gain k."""
+    zeros = xp.atleast_1d(xp.asarray(z))
+    gain = xp.asarray(k)
+    if zeros.ndim == 2:
+        count = static_int(zeros.shape[0], "zpk2tf", "the number of outputs")
+        gains = xp.broadcast_to(gain, (count,))
+        return xp.stack([gains[i] * xp.poly(zeros[i]) for i in range(count)]), xp.poly(_row("zpk2tf", p, "p"))
+    return gain * xp.poly(zeros), xp.poly(_row("zpk2tf", p, "p"))
+
+
+def tf2zpk(b: Any, a: Any) -> tuple[Any, Any, Any]:
+    """Return zeros, poles and gain of a filter of numerator b and denominator a.
+
+    A first coefficient that is 0 is a CheckError of the run; SciPy leaves it out.
+    """
+    above, below = _row("tf2zpk", b, "b"), _row("tf2zpk", a, "a")
+    dtype = result_type(above, below)
+    above, below = (above / below[0]).astype(dtype), (below / below[0]).astype(dtype)
+    return xp.roots(above), xp.roots(below), above[0]
+
+
+def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
+    """Return the conditions of a filter whose last outputs were y, the newest first, and whose last inputs were x."""
+    above, below = _row("lfiltic", b, "b"), _row("lfiltic", a, "a")
+    context_of("lfiltic", below).require(at_least(sizes(below)[0], 1), "a has a coefficient")
+    before = xp.asarray(y) if x is None else xp.asarray(x)
+    dtype = result_type(above, below, xp.asarray(y), before)
+    check(below[0] != 0, "lfiltic: the first coefficient of a must not be 0")
+    count = expr.maximum(sizes(above)[0], sizes(below)[0])
+    past = _weighed(below, xp.ravel(y), count)
+    inputs = 0.0 if x is None else _weighed(above, xp.ravel(x), count)
+    return ((inputs - past) / below[0]).astype(dtype)
+
+
+def _weighed(row, values, count):
+    """Return the sums of values from the first on, by the coefficients from each position but the first on."""
+    order = expr.sub(count, 1)
+    row, values = fitted(row, 1, expr.mul(2, order)), fitted(values, 0, order)
+    at = xp.arange(values.shape[0])
+    return row[at[:, None] + at] @ values.astype(np.result_type(row.dtype, values.dtype))

@@ -14,7 +14,7 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.numpy.serve import refuse
-from anyshape.scipy.operands.result import FixedAttributes
+from anyshape.scipy.operands.conversion import FixedAttributes
 from anyshape.support.packages import scipy_sparse
 from anyshape.tracing.pytrees import register_class
 

@@ -13,13 +13,12 @@ from anyshape.support.packages import load, scipy_special
 _SERVED = Module(
     scipy_special,
     "scipy.special",
-    own={"counting": "comb factorial perm", "orders": "bessel_jn"},
+    own={"orders": "bessel_jn comb factorial perm"},
     through={
-        "counting": "bernoulli euler multigammaln",
         "orders": (
-            "assoc_legendre_p assoc_legendre_p_all diric factorial2 lambertw legendre_p legendre_p_all softplus "
-            "sph_harm_y sph_harm_y_all sph_legendre_p sph_legendre_p_all spherical_in spherical_jn spherical_kn "
-            "spherical_yn"
+            "assoc_legendre_p assoc_legendre_p_all bernoulli diric euler factorial2 lambertw legendre_p legendre_p_all "
+            "multigammaln softplus sph_harm_y sph_harm_y_all sph_legendre_p sph_legendre_p_all spherical_in "
+            "spherical_jn spherical_kn spherical_yn"
         ),
     },
     lent="assoc_laguerre h1vp h2vp ivp jvp kvp yvp",

@@ -1,12 +1,10 @@
-"""Define functions of `scipy.special` with an order or a degree, as compositions of its ufuncs.
+"""Define functions of `scipy.special` with an order or a degree, as compositions of its ufuncs, and those that count.
 
-Define associated Legendre functions and spherical harmonics of integer degrees and orders, with derivatives.
-
-Define functions of `scipy.special` with two results, with complex ones, or of integer degrees.
+Associated Legendre functions and spherical harmonics have integer degrees and orders, and derivatives.
 """
 
 from collections.abc import Callable
-from math import pi
+from math import log, pi
 from typing import Any
 
 import numpy as np
@@ -15,11 +13,12 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy import special as core
-from anyshape.numpy.operands.promotion import as_traced, static_int
+from anyshape.numpy.operands.promotion import as_traced, is_traced, static_int
 from anyshape.numpy.special_ufuncs import FUNCTIONS
 from anyshape.ops import special as sp
 from anyshape.ops import special_ufuncs as su
 from anyshape.scipy.operands.conversion import real_floats
+from anyshape.support.packages import scipy_special
 from anyshape.transforms.grad import grad
 
 
@@ -256,3 +255,54 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
     if degree < 0:
         raise ArgumentError("sph_harm_y", f"n={degree}", "is negative", "pass a degree of at least 0")
     return sp.sph_harm_y(degree, order, as_traced(real_floats(theta)), as_traced(real_floats(phi)))
+
+
+def multigammaln(a: Any, d: Any) -> Any:
+    """Return the logarithm of the gamma function of dimension d at a; it needs a > (d - 1) / 2.
+
+    The result has the shape of a, and derivatives exist by a. Where a is too small it is the analytic continuation,
+    which SciPy refuses with ValueError.
+    """
+    steps = 0.5 * xp.arange(d)
+    return 0.25 * log(pi) * d * (d - 1) + xp.sum(core.gammaln(xp.asarray(a)[..., None] - steps), axis=-1)
+
+
+def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
+    """Return the number of ways to choose k of N things, as floats; `exact` needs concrete integers."""
+    if exact or not is_traced(N, k):
+        return scipy_special.comb(N, k, exact=exact, repetition=repetition)
+    if repetition:
+        N = N + k - 1
+    possible = (k <= N) & (N >= 0) & (k >= 0)
+    return xp.where(possible, core.binom(xp.where(possible, N, 1.0), xp.where(possible, k, 0.0)), 0.0)
+
+
+def perm(N: Any, k: Any, exact: bool = False) -> Any:
+    """Return the number of sequences of k of N things, as floats; `exact` needs concrete integers."""
+    if exact or not is_traced(N, k):
+        return scipy_special.perm(N, k, exact)
+    possible = (k <= N) & (N >= 0) & (k >= 0)
+    return xp.where(possible, core.poch(xp.where(possible, N - k + 1.0, 1.0), xp.where(possible, k, 0.0)), 0.0)
+
+
+def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
+    """Return n!, the gamma function at n + 1, as floats: 0 for negative n; `exact` needs concrete integers."""
+    if exact or not is_traced(n):
+        return scipy_special.factorial(n, exact, extend)
+    return xp.where(n < 0, 0.0, core.gamma(xp.where(n < 0, 0.0, n) + 1.0))
+
+
+def bernoulli(n: Any) -> Any:
+    """Return the Bernoulli numbers B0 to Bn; n may be a size or a traced integer."""
+    return _continued(scipy_special.bernoulli(300), n)
+
+
+def euler(n: Any) -> Any:
+    """Return the Euler numbers E0 to En; n may be a size or a traced integer."""
+    return _continued(scipy_special.euler(300), n)
+
+
+def _continued(numbers, n):
+    """Return the first n + 1 numbers. The last four, zeros and infinities, go on for ever."""
+    k, start = xp.arange(n + 1), len(numbers) - 4
+    return xp.take(numbers, xp.where(k < start, k, start + ((k - start) & 3)))

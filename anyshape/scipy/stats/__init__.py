@@ -19,12 +19,11 @@ _SERVED = Module(
             "halfgennorm hypsecant jf_skew_t johnsonsu laplace laplace_asymmetric logistic moyal norm norminvgauss "
             "powerlaw powernorm skewcauchy skewnorm t triang uniform"
         ),
-        "density": "gaussian_kde",
         "discrete": (
             "bernoulli betabinom betanbinom binom boltzmann dlaplace geom hypergeom logser nbinom nhypergeom planck "
             "poisson randint skellam zipf"
         ),
-        "multivariate": "dirichlet multinomial multivariate_normal multivariate_t wishart",
+        "multivariate": "dirichlet gaussian_kde multinomial multivariate_normal multivariate_t wishart",
         "ordered": (
             "ansari brunnermunzel chatterjeexi cramervonmises_2samp fligner friedmanchisquare kendalltau kruskal "
             "ks_2samp mannwhitneyu mood ranksums weightedtau wilcoxon"
@@ -37,7 +36,7 @@ _SERVED = Module(
         ),
     },
     through={
-        "correlation": "linregress spearmanr",
+        "correlation": "linregress mode rankdata spearmanr",
         "hypotheses": "false_discovery_control levene pointbiserialr ttest_ind",
         "lent": (
             "bartlett chisquare circmean circstd circvar combine_pvalues entropy f_oneway gmean gstd gzscore hmean "
@@ -46,7 +45,6 @@ _SERVED = Module(
             "tvar variation"
         ),
         "ordered": "energy_distance siegelslopes theilslopes tiecorrect wasserstein_distance",
-        "ranks": "mode rankdata",
         "summaries": ("boxcox boxcox_llf describe iqr moment yeojohnson yeojohnson_llf zmap zscore"),
         "trimmed": "differential_entropy lmoment percentileofscore scoreatpercentile sigmaclip trim_mean",
     },

@@ -179,10 +179,11 @@ from scipy.stats import yeojohnson_normplot as yeojohnson_normplot
 from scipy.stats import yulesimon as yulesimon
 from scipy.stats import zipfian as zipfian
 
-from anyshape.scipy.stats.density import gaussian_kde as gaussian_kde
+from anyshape.scipy.stats.correlation import rankdata as rankdata
 from anyshape.scipy.stats.distribution import Family as _Family
 from anyshape.scipy.stats.hypotheses import false_discovery_control as false_discovery_control
 from anyshape.scipy.stats.multivariate import dirichlet as dirichlet
+from anyshape.scipy.stats.multivariate import gaussian_kde as gaussian_kde
 from anyshape.scipy.stats.multivariate import multinomial as multinomial
 from anyshape.scipy.stats.multivariate import multivariate_normal as multivariate_normal
 from anyshape.scipy.stats.multivariate import multivariate_t as multivariate_t
@@ -190,7 +191,6 @@ from anyshape.scipy.stats.multivariate import wishart as wishart
 from anyshape.scipy.stats.ordered import energy_distance as energy_distance
 from anyshape.scipy.stats.ordered import tiecorrect as tiecorrect
 from anyshape.scipy.stats.ordered import wasserstein_distance as wasserstein_distance
-from anyshape.scipy.stats.ranks import rankdata as rankdata
 from anyshape.scipy.stats.summaries import boxcox as boxcox
 from anyshape.scipy.stats.summaries import describe as describe
 from anyshape.scipy.stats.summaries import yeojohnson as yeojohnson

@@ -19,7 +19,7 @@ from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.numpy.serve import refuse
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg import sqrtm
-from anyshape.scipy.operands.result import FixedAttributes
+from anyshape.scipy.operands.conversion import FixedAttributes
 from anyshape.support.packages import scipy_transform
 from anyshape.tracing.pytrees import register_class
 from anyshape.transforms.control import check
