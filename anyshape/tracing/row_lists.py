@@ -22,6 +22,10 @@ class Inner:
     def __init__(self, rows: Any, code: Any = None, weak: bool | None = None, kind: type = list) -> None:
         self.rows, self.code, self.weak, self.kind = rows, code, weak, kind
 
+    def with_weak(self, weak: bool | None) -> Inner:
+        """Return a list whose items are said to be numbers of Python, or not."""
+        return Inner(self.rows, self.code, weak, self.kind)
+
 
 class Rows(Inner):
     """List that is a result. It is one of loops where its rows are traced, and one of Python where they are arrays."""

@@ -4,16 +4,18 @@ Basic items of a key become slices, reversals and reshapes; integer arrays becom
 one scatter, with windows along slices.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, ShapeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import Verdict, at_least, equal
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.prover.user_stack import is_in_try
 from anyshape.graph.shapes.array_type import ShapeGuardContext, broadcast_sizes, counted_from_start, slice_bounds
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
@@ -217,8 +219,14 @@ class Key:
 
     def _require(self, size: Size, least: Size, why: str) -> None:
         """Require that an axis has at least this size, if the key is checked."""
-        if self.checked:
+        if not self.checked:
+            return
+        try:
             self.ctx.require(at_least(size, least), why)
+        except ShapeError as error:
+            if is_in_try(sys._getframe(1)):  # a handler of ValueError, which that error is too, may come first
+                raise IndexError(why) from error
+            raise
 
     # -- the axes of the result
 

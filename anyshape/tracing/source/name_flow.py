@@ -14,7 +14,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 INNER = (*_FUNCTIONS, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 Names = set[str]
-GROWING = {"append", "extend", "insert", "pop"}  # methods of lists
+GROWING = {"append", "extend", "insert", "pop", "appendleft", "extendleft", "popleft"}  # methods of lists and deques
 
 
 class Live(NamedTuple):

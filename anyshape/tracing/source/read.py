@@ -208,20 +208,21 @@ def retried(trace: Callable[[], Any], loops: Loops) -> Any:
                 continue
             if not session.may_be_unrolled():
                 raise
-            return _as_written(trace, loops, error)
+            return _as_written(trace, error)
         finally:
             del stack[depth:]
     return trace()
 
 
-def _as_written(trace: Callable[[], Any], loops: Loops, error: Exception) -> Any:
-    """Return the result of a trace that reads nothing, where one that kept loops ended with an error."""
+def _as_written(trace: Callable[[], Any], error: Exception) -> Any:
+    """Return the result of a trace that reads nothing, where one that kept loops ended with an error.
+
+    That is so for this call. Other sizes may have no error.
+    """
     try:
-        result = trace()
+        return trace()
     except Exception:
         raise error from None
-    loops.is_off = True
-    return result
 
 
 def as_read(function: Any) -> Any:

@@ -47,6 +47,7 @@ _OPERATORS = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
     ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
+_KEYED = {"changed": "keyed", "augmented": "keyed_again"}  # of an item, in place of an attribute
 _SUSPENDS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
@@ -226,12 +227,16 @@ class _Rewriter(ast.NodeTransformer):
     def _bound(self, nodes: Sequence[ast.AST]) -> set[str]:
         return self._summaries.of(nodes).bound
 
+    def _asked(self, test: ast.expr) -> Any:
+        """Return what is tested, rewritten."""
+        return self.visit(_truths(test))
+
     def visit_If(self, node: ast.If) -> Any:
         facts = self._facts(node, [*node.body, *node.orelse])
         if flags := getattr(node, "flags", None):
             block = self._body("__kept_if__", self._bound(node.body) | {*flags}, self._block(node.body), node)
             return [block, self._statement(runtime("unless", _constant(flags), load(block.name), facts), node)]
-        test = self.visit(node.test)
+        test = self._asked(node.test)
         yes = self._body("__kept_if__", self._bound(node.body), self._block(node.body), node)
         functions = [yes]
         call = runtime("if_", test, load(yes.name), ast.Constant(None), facts)
@@ -243,7 +248,13 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         facts = self._facts(node, node.body, [node.target])
-        iterable = self.visit(node.iter)
+        if isinstance(node.iter, ast.GeneratorExp) and _is_simple(node.iter):
+            self.generic_visit(node.iter)
+            iterable = ast.copy_location(_listed(node.iter.elt, node.iter.generators, "sifted"), node.iter)
+        else:
+            iterable = self.visit(node.iter)
+        if not getattr(node, "stops", ()):
+            _run_over(iterable)
         names = self._bound([node.target, *node.body])
         item = ast.copy_location(ast.Assign([self._target(node.target)], load("__kept_item__")), node.target)
         body = self._body("__kept_body__", names, [item, *self._block(node.body)], node, "__kept_item__")
@@ -256,7 +267,7 @@ class _Rewriter(ast.NodeTransformer):
         return [test, body, self._statement(runtime("while_", load(test.name), load(body.name), facts), node)]
 
     def _test(self, name: str, test: ast.expr) -> ast.FunctionDef:
-        names, answer = bound([test]), ast.copy_location(ast.Return(self.visit(test)), test)
+        names, answer = bound([test]), ast.copy_location(ast.Return(self._asked(test)), test)
         return ast.copy_location(self._body(name, names, [answer], answer), test)
 
     @staticmethod
@@ -308,7 +319,7 @@ class _Rewriter(ast.NodeTransformer):
             message = self.visit(waiting(node.msg, "raise"))
             made, names = [assigned("__kept_message__", thunk(message))], [load("__kept_message__")]
             node.msg = ast.copy_location(runtime("failed", *names), message)
-        node.test = ast.copy_location(runtime("holds", self.visit(node.test), *names), node.test)
+        node.test = ast.copy_location(runtime("holds", self._asked(node.test), *names), node.test)
         return [*[ast.copy_location(s, node) for s in made], node]
 
     def visit_Raise(self, node: ast.Raise) -> Any:
@@ -375,6 +386,7 @@ class _Rewriter(ast.NodeTransformer):
             target.value = self.visit(target.value)
             if isinstance(target, ast.Subscript):
                 target.slice = self.visit(target.slice)
+                asks = _KEYED[asks]
             target.value = ast.copy_location(runtime(asks, target.value), target.value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             target.elts = [self._target(t) for t in target.elts]
@@ -453,10 +465,11 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(runtime(name, first, *map(thunk, others)), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        self.generic_visit(node)
+        self.generic_visit(_truths(node))
         return ast.copy_location(runtime("not_", node.operand), node) if isinstance(node.op, ast.Not) else node
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
+        node.test = _truths(node.test)
         self.generic_visit(node)
         if _binds(node.body) or _binds(node.orelse):
             return node
@@ -535,6 +548,18 @@ def _listed(item: ast.expr, generators: Sequence[ast.comprehension], name: str) 
     return runtime(name, of_item(ast.copy_location(body, item)), first.iter, facts, *passes)
 
 
+def _truths(test: Any, *, is_operand: bool = False) -> Any:
+    """Return a test whose operands of `and`, `or` and `not` are truths, which alone are asked for."""
+    match test:
+        case ast.BoolOp(values=values):
+            test.values = [_truths(x, is_operand=True) for x in values]
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            test.operand = _truths(operand)
+        case ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call() | ast.BinOp() if is_operand:
+            return test if _binds(test) else ast.copy_location(runtime("truth", test), test)
+    return test
+
+
 def _unpacked(target: ast.expr, value: ast.expr) -> ast.expr:
     """Return a value that several targets take apart, which may have any number of rows."""
     if not isinstance(target, (ast.Tuple, ast.List)) or any(isinstance(t, ast.Starred) for t in target.elts):
@@ -608,6 +633,16 @@ def _read_to_end(args: list[Any]) -> None:
     match args:
         case [ast.Call(func=ast.Call(func=ast.Attribute(attr="call") as asks)), *_]:
             asks.attr = "call_to_end"
+
+
+def _run_over(iterable: Any) -> None:
+    """Let a call that a loop runs over to its end, or one inside of `enumerate` or `zip`, be one of a generator."""
+    match iterable:
+        case ast.Call(func=ast.Call(func=ast.Attribute(attr="call") as asks, args=[ast.Name("enumerate" | "zip")])):
+            for x in iterable.args:
+                _run_over(x)
+        case ast.Call(func=ast.Call(func=ast.Attribute(attr="call") as asks) as call) if is_runtime(call):
+            asks.attr = "call_in_loop"
 
 
 def _is_simple(node: ast.GeneratorExp) -> bool:

@@ -52,6 +52,10 @@ class Items:
     def taken(self, by: types.CodeType) -> None:
         """Note that a loop of the program takes all items, where they are there once."""
 
+    def run(self, body: Callable[[Any], None], k: Any) -> None:
+        """Run the body of a loop for the item at a position."""
+        body(self.item(k))
+
     def __len__(self) -> int:
         return operator.index(self.length)
 
@@ -76,7 +80,7 @@ class Once(Items):
     ) -> None:
         super().__init__(length, item, plain, batches)
         self._arrays = arrays  # that its items are copies of
-        self._others = [x for x in others if type(x) is Once]
+        self._others = [x for x in others if isinstance(x, Once)]
         self._taken_by: types.CodeType | None = None
         self._iterator: Iterator[Any] | None = None
         self._depth = _depth()
@@ -111,6 +115,42 @@ class Once(Items):
             x.taken(by)
 
 
+class Sifted(Once):
+    """Iterator of a value for each item that passes a test; the first one that does not may be the end."""
+
+    def __init__(self, of: Items, value: Callable[[Any], Any], passes: Callable[[Any], Any], *, ends: bool) -> None:
+        self.of, self.value, self.passes, self.ends = of, value, passes, ends
+        super().__init__(of.length, of.item, self._passing, others=[of])
+
+    def _passing(self) -> Iterator[Any]:
+        for x in self.of:
+            if self.passes(x):
+                yield self.value(x)
+            elif self.ends:
+                return
+
+    def __len__(self) -> int:
+        raise TypeError("object of type 'filter' has no len()")
+
+
+class Yielded(Items):
+    """Items of a generator that was run to its end. `check` raises if what it read is changed by an iteration."""
+
+    def __init__(self, items: Any, check: Callable[[], None]) -> None:
+        super().__init__(items.length, items.item, self._checked)
+        self._items, self._check = items, check
+
+    def _checked(self) -> Iterator[Any]:
+        for x in self._items:
+            yield x
+            self._check()
+
+    def run(self, body: Callable[[Any], None], k: Any) -> None:
+        """Run the body of a loop for the item at a position."""
+        super().run(body, k)
+        self._check()
+
+
 def _depth() -> int:
     """Return the number of loops and branches around, and 0 outside of traces."""
     session = reading.session()
@@ -142,11 +182,16 @@ def is_batch(x: Any) -> bool:
 def items_of(x: Any) -> Items | None:
     """Return the items of what a loop runs over, None for what Python alone iterates."""
     if isinstance(x, Items):
-        return None if type(x) is Once and not x.is_new else x
+        return None if type(x) is Sifted or (type(x) is Once and not x.is_new) else x
     if has_type(own := getattr(x, "items", None), Items):  # of a list that a loop made
         return own
     if has_type(x, builtins.range):
         return Items(len(x), lambda k: x.start + k * x.step, lambda: iter(x))
+    return _rows_of(x)
+
+
+def _rows_of(x: Any) -> Items | None:
+    """Return the rows of an array, None for other objects and arrays without axes."""
     is_traced: bool = isinstance(x, Traced) and getattr(x, "is_array", False) and bool(x.meta.rank)
     if is_traced or (has_type(x, np.ndarray) and x.ndim):
         count = x.shape[0]  # of rows: as many as this call has, where the loop stays as it is written
@@ -266,6 +311,21 @@ def map_(function: Any, *xs: Any) -> Any:
     return Once(together.length, lambda k: run(*together.item(k)), lambda: builtins.map(run, *xs), (), [together])
 
 
+def filter_(function: Any, x: Any) -> Any:
+    """Return `filter(function, x)`; of open items, the items of one."""
+    items = items_of(x) if _may_be_open(x) else None
+    run = bool if function is None else code_that_is_read().call(function)
+    return builtins.filter(run, x) if items is None else Sifted(items, lambda item: item, run, ends=False)
+
+
+def takewhile_(function: Any, x: Any) -> Any:
+    """Return `itertools.takewhile(function, x)`; of open items, the items of one."""
+    items, run = items_of(x) if _may_be_open(x) else None, code_that_is_read().call(function)
+    if items is None or isinstance(items, Once):  # it leaves the rest to others
+        return itertools.takewhile(run, x)
+    return Sifted(items, lambda item: item, run, ends=True)
+
+
 def starmap_(function: Any, x: Any) -> Any:
     """Return `itertools.starmap(function, x)`; of open items, the items of one."""
     return map_(lambda item: code_that_is_read().call(function)(*item), x)
@@ -275,12 +335,25 @@ def islice_(x: Any, *ends: Any) -> Any:
     """Return `itertools.islice(x, *ends)`; of open items, the items of one."""
     plain = lambda: itertools.islice(x, *ends)
     items = items_of(x) if _may_be_open(x) else None
-    if items is None or type(items) is Once:  # it leaves the rest to others
+    if items is None or isinstance(items, Once):  # it leaves the rest to others
         return plain()
     first, last, step = [*ends, 1][:3] if len(ends) > 1 else (0, ends[0], 1)
     first, step = first or 0, step or 1
     last = items.length if last is None else _shorter(last, items.length)
     return Once(_length(first, last, step), lambda k: items.item(first + k * step), plain)
+
+
+def zip_longest_(*xs: Any, fillvalue: Any = None) -> Any:
+    """Return `itertools.zip_longest(*xs, fillvalue=fillvalue)`; of vectors whose lengths are open, the items of one."""
+    pools: list[Any] = [_pool(x) if isinstance(x, Traced) else None for x in xs]
+    are_floats = type(fillvalue) in (int, float) and all(x is not None and x.dtype == np.float64 for x in pools)
+    if not are_floats or not any(map(_may_be_open, xs)):  # the filling has the dtype of the array
+        return itertools.zip_longest(*xs, fillvalue=fillvalue)
+    length, fill = functools.reduce(max_dim, [x.shape[0] for x in pools]), FUNCTIONS["asarray"](float(fillvalue))
+    filling = lambda x: FUNCTIONS["broadcast_to"](fill, (length - x.shape[0],))
+    padded = [FUNCTIONS["concatenate"]([x, filling(x)]) for x in pools]
+    plain = lambda: itertools.zip_longest(*xs, fillvalue=fillvalue)
+    return Once(length, lambda k: tuple([x[k] for x in padded]), plain, arrays=xs)
 
 
 def chain_(*xs: Any) -> Any:
@@ -331,5 +404,6 @@ def _pool(x: Any) -> Any:
 ITERATIONS: dict[Any, Callable[..., Any]] = {
     range: range_, enumerate: enumerate_, reversed: reversed_, zip: zip_, map: map_,
     itertools.pairwise: pairwise_, itertools.starmap: starmap_, itertools.islice: islice_, itertools.chain: chain_,
-    itertools.product: product_, itertools.combinations: combinations_,
+    filter: filter_, itertools.takewhile: takewhile_, itertools.zip_longest: zip_longest_, itertools.product: product_,
+    itertools.combinations: combinations_,
 }  # fmt: skip

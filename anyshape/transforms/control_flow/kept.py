@@ -11,10 +11,9 @@ import itertools
 import operator
 import sys
 import types
-import weakref
 from builtins import getattr as getattr
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from sys import gettrace as gettrace
 from typing import Any
 
@@ -23,20 +22,19 @@ import numpy as np
 from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.ir.tracebacks import raised_at
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.prover.user_stack import is_user_file
 from anyshape.numpy.operands.concrete import ConcreteArray, plain
-from anyshape.numpy.operands.promotion import as_traced, is_traced
-from anyshape.numpy.serve import FUNCTIONS
+from anyshape.numpy.operands.promotion import is_traced
 from anyshape.ops import elementwise as ew
 from anyshape.ops.subgraph_call import code_that_is_read
 from anyshape.support.true_types import has_type
-from anyshape.tracing.effects import Text, printed
+from anyshape.tracing.effects import printed
 from anyshape.tracing.raised import Stated, may_be_caught
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.meanings import has_no_meaning, meaning, prepared
 from anyshape.tracing.source.read import Session
 from anyshape.tracing.source.stepping import SKIPPED as SKIPPED
-from anyshape.transforms.control_flow.iterables import ITERATIONS, Once, is_batch, is_open, items_of
+from anyshape.transforms.control_flow.generated import of_sifted, yielded
+from anyshape.transforms.control_flow.iterables import ITERATIONS, Once, Sifted, is_batch, is_open, items_of
 from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, raise_of
 from anyshape.transforms.control_flow.kept_lists import KeptList
 from anyshape.transforms.control_flow.kept_lists import released as released  # of the result of a trace
@@ -73,8 +71,8 @@ from anyshape.transforms.control_flow.kept_raises import text_of_format as text_
 from anyshape.transforms.control_flow.kept_raises import text_of_percent as text_of_percent
 from anyshape.transforms.control_flow.kept_raises import tried as tried
 from anyshape.transforms.control_flow.kept_raises import tries as tries
+from anyshape.transforms.control_flow.kept_raises import unpacked as unpacked
 from anyshape.transforms.control_flow.list_functions import (
-    item_at,
     list_,
     makes_lists,
     sorted_,
@@ -83,6 +81,8 @@ from anyshape.transforms.control_flow.list_functions import (
 )
 from anyshape.transforms.control_flow.list_functions import repeated as repeated
 from anyshape.transforms.control_flow.list_functions import transposed as transposed
+from anyshape.transforms.control_flow.owners import BY_KEY, KEYED, Indexed, is_users, key_of
+from anyshape.transforms.control_flow.owners import of as of
 from anyshape.transforms.control_flow.tried import as_tried, of_matrices
 
 _CHANGEABLE = (list, dict, set, deque, bytearray)
@@ -186,6 +186,13 @@ def call_to_end(function: Any) -> Any:
     return call(function) if made is None else made
 
 
+def call_in_loop(function: Any) -> Any:
+    """Return what a call of a function runs, over whose result a loop runs to its end."""
+    session = _session()
+    made = reading.as_list_maker(function) if session is not None and not session.is_plain else None
+    return call(function) if made is None or session is None else functools.partial(yielded, session, function, made)
+
+
 def call_with_texts(function: Any) -> Any:
     """Return what a call of a function runs, whose arguments are texts: ours take names of sizes."""
     if (session := _session()) is not None:
@@ -199,6 +206,8 @@ def _of_c(session: Session, function: Any) -> Any:
         _check_pure(session, function)
     if type(function.__self__) is int and function.__name__.strip("_") in _COMPARISONS:
         return _compared_by(function)
+    if type(function.__self__) in KEYED and function.__name__ in BY_KEY:
+        return lambda *args, **kwargs: function(*map(key_of, args[:1]), *args[1:], **kwargs)
     own = _BUILTINS.get(function) if type(function) is _OF_C[0] else None
     if own is not None:
         return own
@@ -244,18 +253,6 @@ def _compared_by(function: Any) -> Any:
     return compare_or_ask
 
 
-def unpacked(x: Any, count: int) -> Any:
-    """Return what so many targets take; in a loop that is kept, the run knows whether there are as many rows."""
-    session = _in_frame()
-    if session is None or not getattr(x, "is_array", False) or not x.ndim or has_type(length := x.shape[0], int):
-        return x
-    shown = Text([f"not enough values to unpack (expected {count}, got ", (length, "s", ""), ")"])
-    raise_of(session, Stated(ValueError, [shown], {})).emit(_as_bool(length >= count))
-    many = ValueError(f"too many values to unpack (expected {count})")
-    raise_of(session, many).emit(_as_bool(length <= count))
-    return [x[FUNCTIONS["minimum"](k, length - 1)] for k in range(count)]
-
-
 def matmul(a: Any, b: Any) -> Any:
     """Return `a @ b`, where one may be a sparse matrix of SciPy's."""
     if _session() is None or is_traced(a) is is_traced(b):
@@ -276,62 +273,21 @@ def grid(x: Any) -> Any:
 
 def at(x: Any) -> Any:
     """Return what is indexed: an array of NumPy or a list takes a position that a run alone knows."""
-    if type(x) in (np.ndarray, list, tuple) and _session() is not None:
-        return _Indexed(x)
+    if type(x) in (np.ndarray, list, tuple, *KEYED) and _session() is not None:
+        return Indexed(x)
     return as_tried(x)
 
 
-class _Indexed:
-    """Object of Python that an expression indexes."""
-
-    __slots__ = ("_owner",)
-
-    def __init__(self, owner: Any) -> None:
-        self._owner = owner
-
-    def __getitem__(self, key: Any) -> Any:
-        owner = self._owner
-        if type(owner) is np.ndarray:
-            return as_traced(owner)[key] if is_traced(key) else owner[key]
-        if isinstance(key, Traced) and not key.meta.rank and (session := _in_frame()) is not None:
-            return item_at(owner, key, session.frames[-1].code)
-        return owner[key]
+def keyed(x: Any) -> Any:
+    """Return an object whose item a statement binds."""
+    x = changed(x)
+    return Indexed(x) if type(x) in KEYED and _session() is not None else x
 
 
-_PROPERTIES: weakref.WeakKeyDictionary[type, dict[str, property]] = weakref.WeakKeyDictionary()
-
-
-def of(x: Any) -> Any:
-    """Return an object whose attribute is loaded: one whose properties are read, if it has any."""
-    kind = type(x)
-    known = _PROPERTIES.get(kind)
-    if known is None:
-        known = _PROPERTIES[kind] = _properties(kind)
-    return _Owner(x, known) if known and _session() is not None else x
-
-
-def _properties(kind: type) -> dict[str, property]:
-    """Return the properties of a class that are functions of users."""
-    members = {name: value for base in reversed(kind.__mro__) for name, value in vars(base).items()}
-    return {n: p for n, p in members.items() if type(p) is property and _is_users(p.fget)}
-
-
-def _is_users(function: Any) -> bool:
-    return type(function) is types.FunctionType and is_user_file(function.__code__.co_filename, function.__globals__)
-
-
-class _Owner:
-    """Object whose properties are run as they are read."""
-
-    __slots__ = ("_owned", "_properties")
-
-    def __init__(self, owned: Any, properties: dict[str, property]) -> None:
-        self._owned, self._properties = owned, properties
-
-    def __getattribute__(self, name: str) -> Any:
-        owned = object.__getattribute__(self, "_owned")
-        own = object.__getattribute__(self, "_properties").get(name)
-        return getattr(owned, name) if own is None else reading.as_read(own.fget)(owned)
+def keyed_again(x: Any) -> Any:
+    """Return an object whose item a statement changes in place or binds."""
+    x = augmented(x)
+    return Indexed(x) if type(x) in KEYED and _session() is not None else x
 
 
 def _instance(kind: Any, *args: Any, **kwargs: Any) -> Any:
@@ -349,7 +305,7 @@ _OF_C = (types.BuiltinFunctionType, type([].__len__))
 
 
 def _length(x: Any) -> Any:
-    if _is_users(own := getattr(type(x), "__len__", None)) and _session() is not None:
+    if is_users(own := getattr(type(x), "__len__", None)) and _session() is not None:
         return reading.as_read(own)(x)
     return x.length if type(x) is KeptList else x.items.length if is_batch(x) else meaning(len)(x)
 
@@ -417,16 +373,19 @@ def _check_pure(session: Session, function: Any) -> None:
 def member(owner: Any, read: Callable[[Any], Any]) -> Any:
     """Return a member of an object which a method may change, as `self.history` for `self.history.append(x)`."""
     x, session = read(owner), _in_frame()
-    if session is None or type(x) is not list or (holder := holder_of(owner)) is None:
+    if session is None or not _may_grow(x) or (holder := holder_of(owner)) is None:
         return x
     inside = frames_around(session, x)
     keys = [key for key in keys_of(holder) if holder[key] is x]
     if inside and inside[-1].loop is not None and keys:
-        for frame in inside:
-            if frame.loop is not None:
-                frame.loop.learn_place(holder, keys[0])
-        raise MembersFoundError
+        learned = [frame.loop.learn_place(holder, keys[0]) for frame in inside if frame.loop is not None]
+        if any(learned):
+            raise MembersFoundError
     return x
+
+
+def _may_grow(x: Any) -> bool:
+    return type(x) is list or (type(x) is deque and len(x) != x.maxlen)
 
 
 def changed(x: Any) -> Any:
@@ -538,6 +497,13 @@ def listed(
     return result
 
 
+def kept_sifted(session: Session, x: Sifted, code: types.CodeType) -> Any:
+    """Return the list of the items that pass a test."""
+    x.taken(code)
+    fill = _Filling(session, x.value, x.passes, (False, False))
+    return kept_list(session, x.of, fill, code)
+
+
 def joined(
     function: Any,
     of_item: Callable[..., Any],
@@ -596,6 +562,11 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
     return and_(others[0](), *others[1:]) if first else first
 
 
+def truth(x: Any) -> Any:
+    """Return an operand of `and` or `or` whose truth alone is asked for."""
+    return _as_bool(x) if _choosing() and _is_open(x) else x
+
+
 def _if_bool(x: Any, known: bool) -> Any:
     """Return what a value that is a bool is known to be, which both branches may agree on; other values as they are."""
     return known if isinstance(x, Traced) and x.dtype.kind == "b" else x
@@ -631,7 +602,8 @@ def compare(left: Any, *others: tuple[str, Callable[[], Any]]) -> Any:
     """Return a chain of comparisons, `left < others[0]() < ...`, which stops at the first that does not hold."""
     symbol, right = others[0]
     value = right()
-    result = _compared(symbol, left, value)
+    is_key = type(value) in KEYED and "in" in symbol and _session() is not None
+    result = _compared(symbol, key_of(left) if is_key else left, value)
     if len(others) == 1:
         return result
     return and_(result, lambda: compare(value, *others[1:]))
@@ -717,17 +689,45 @@ def unless(flags: tuple[str, ...], block: Callable[[], None], facts: tuple[Any, 
 def for_(iterable: Any, body: Callable[[Any], None], facts: tuple[Any, ...]) -> None:
     """Run a loop over an iterable, or make it a loop of the program."""
     session, known = _session(), Facts(*facts)
+    cells: Mapping[str, Any] = cells_of(body)
+    code = body.__code__
     if session is not None:
         items = items_of(iterable)
-        if items is not None and _is_kept(session, items.length, body.__code__, known):
-            kept_for(session, items, body, known)
+        if type(iterable) is Sifted and iterable.is_new and _is_kept(session, iterable.length, code, known):
+            iterable.taken(code)
+            branch = functools.partial(_branch, code)
+            body, cells, known = of_sifted(iterable, body, cells, known, branch)
+            items = iterable.of
+        if items is not None and _is_kept(session, items.length, code, known):
+            kept_for(session, items, body, known, cells, code)
             return
         if session.frames and iter(iterable) is iterable and sys.getrefcount(iterable) > _OWN_REFERENCES:
             raise refuse(session, None, "it goes on with an iterator that is made outside of it")
         iterable = items if items is not None else iterable
-    cells = cells_of(body)
     with _unrolled(session, iterable):
         _run(iterable, body, cells, known)
+
+
+def _branch(
+    code: types.CodeType, test: Any, functions: Sequence[Any], cells: Mapping[str, Any], later: Sequence[str]
+) -> None:
+    """Run the second of two functions where a test holds, else the first one, if it is there."""
+    session = _choosing()
+    if session is not None and code not in session.refused and _is_open(test):
+        Choice(session, functions, cells, later).run(_predicate_of(test))
+    elif (function := functions[bool(test)]) is not None:
+        function()
+
+
+def sifted(
+    of_item: Callable[..., Any], iterable: Any, facts: tuple[bool, bool], test: Callable[..., Any] = _always
+) -> Any:
+    """Return what a loop runs over for a generator expression."""
+    items = items_of(iterable) if _session() is not None else None
+    value, passes = _of_items(of_item, facts[0]), _of_items(test, facts[0])
+    if items is None:
+        return (value(x) for x in iterable if passes(x))
+    return Sifted(items, value, passes, ends=False)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 import types
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -90,7 +91,8 @@ class Level:
 class KeptList:
     """List of the rows of an array, or of trees of rows; `code` is that of the body of the loop which made it so.
 
-    `weak` says whether all items are numbers of Python, None for no items. `kind` may be tuple.
+    `weak` says whether all items are numbers of Python, None for no items. `kind` may be tuple, or deque, which has
+    `limit` items at most.
     """
 
     def __init__(
@@ -101,8 +103,9 @@ class KeptList:
         *,
         weak: bool | None = None,
         kind: type = list,
+        limit: int | None = None,
     ) -> None:
-        self.code, self.origin, self.weak, self.kind = code, origin, weak, kind
+        self.code, self.origin, self.weak, self.kind, self.limit = code, origin, weak, kind, limit
         self.is_read_as_weak = False
         self.levels = [Level(rows=rows, holds=True)]
         self.is_held = False  # by another list, as an item
@@ -113,8 +116,10 @@ class KeptList:
             session.lists.append(self)
 
     def __getattr__(self, name: str) -> Any:
-        if not hasattr(list, name):
-            raise AttributeError(f"'list' object has no attribute {name!r}", name=name, obj=self)
+        if not hasattr(self.kind, name):
+            raise AttributeError(f"'{self.kind.__name__}' object has no attribute {name!r}", name=name, obj=self)
+        if name == "maxlen":
+            return self.limit
         raise self.refused(f"a list that it appends to is asked for {name}")
 
     @property  # type: ignore[misc]
@@ -143,9 +148,10 @@ class KeptList:
 
     def copy(self, kind: type = list) -> KeptList:
         """Return another list of the items, or a tuple of them."""
-        new = self[:]
-        new.kind = kind
-        return new
+        rows = self.rows
+        if rows is None and len(self.levels) > 1:
+            raise self._without_items()
+        return KeptList(None if rows is None else part_of(rows, slice(None)), self.code, weak=self.weak, kind=kind)
 
     __radd__ = _unanswered("radd")
     __mul__ = _unanswered("mul")
@@ -278,6 +284,8 @@ class KeptList:
 
     def __getitem__(self, key: Any) -> Any:
         if type(key) is slice:
+            if self.kind is deque:
+                raise TypeError("sequence index must be integer, not 'slice'")
             rows = self.rows
             if rows is None and len(self.levels) > 1:
                 raise self._without_items()
@@ -322,6 +330,30 @@ class KeptList:
         """Append an item."""
         self._note_kind(is_weak(value))
         self.add(Piece(item_value(value, self.code), is_item=True))
+        self._cut(slice(-(self.limit or 0), None))
+
+    def _cut(self, part: slice) -> None:
+        """Let a deque have its last or first items alone, if it has a limit."""
+        if self.limit is None:
+            return None
+        level = self.levels[-1]
+        return self.replace(part_of(level.rows, part)) if level.is_whole else self._change()
+
+    def appendleft(self, value: Any) -> None:
+        """Insert an item before all others."""
+        self.insert(0, value)
+        self._cut(slice(self.limit))
+
+    def extendleft(self, values: Any) -> None:
+        """Insert items before all others, the last one first."""
+        if type(values) not in (list, tuple):
+            raise self.refused(f"it extends a deque by a {type(values).__name__}")
+        for value in values:
+            self.appendleft(value)
+
+    def popleft(self) -> Any:
+        """Take the first item out."""
+        return self.pop(0)
 
     def _note_kind(self, weak: bool | None) -> None:
         """Note whether a further item is a number of Python; a body that took all items for such is traced again."""
@@ -370,6 +402,7 @@ class KeptList:
             self.add(Piece(as_value(values), is_item=False))
         else:
             raise self.refused(f"it extends a list by a {type(values).__name__}")
+        self._cut(slice(-(self.limit or 0), None))
 
     def __iadd__(self, values: Any) -> KeptList:
         if self.kind is tuple:
@@ -378,6 +411,8 @@ class KeptList:
         return self
 
     def __add__(self, values: Any) -> KeptList:
+        if self.kind is deque:
+            raise self.refused("a deque is added to another one")
         new, last = KeptList(None, self.code, self.origin if self.origin is not None else self), self.levels[-1]
         new.weak, new.kind = self.weak, self.kind
         if last.holds:
@@ -505,6 +540,8 @@ def _opened(x: Inner) -> KeptList:
 def closed(x: Any) -> Any:
     """Return an item with lists of rows as parts of its tree."""
     if type(x) is KeptList:
+        if x.kind is deque:
+            raise x.refused("a deque is an item, or is bound to another name")
         x.is_held = True
         return Inner(x.rows, x.code, x.weak, x.kind)
     return mapped(closed, x)
@@ -526,8 +563,8 @@ def released(result: Any, *, may_be_rows: bool = False) -> Any:
 
 def _released(x: KeptList, may_be_rows: bool) -> Any:
     if not is_open(x.length):
-        return released(x.kind([*x]), may_be_rows=may_be_rows)
-    if not may_be_rows or x.batch is not None:
+        return released(x.kind([*x]) if x.limit is None else deque(x, x.limit), may_be_rows=may_be_rows)
+    if not may_be_rows or x.batch is not None or x.limit is not None:
         raise x.refused("the function returns a list that it appends to, and each item is a result of its own here")
     return Rows(x.rows, x.code, x.weak, x.kind)
 

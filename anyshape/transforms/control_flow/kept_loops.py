@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -62,6 +63,7 @@ from anyshape.transforms.control_flow.kept_objects import (
     keys_of,
     note_copies,
     refuse,
+    regroup,
     watched,
 )
 from anyshape.transforms.control_flow.loop_tracing import CarryLoop
@@ -105,7 +107,9 @@ class Learned:
         self.memories: list[memory.Memory] = []
         self.growth: dict[int, Growth] = {}  # of lists that iterations read
         self.relisted: set[str] = set()  # variables that iterations bind to other lists
+        self.strong: set[str] = set()  # of these, those whose items are numbers of NumPy after an iteration
         self.places: list[Member] = []  # of lists in objects to which iterations append
+        self.grows_deques = False  # iterations change the lengths of deques
         self.by_members: set[str] = set()  # variables of containers that branches change
 
 
@@ -123,10 +127,11 @@ class KeptLoop:
         self.session, self.body, self.source = session, body, body
         self.code: types.CodeType = body.__code__ if code is None else code
         self.learned: Learned = session.learned.setdefault(self.code, Learned())
-        self.keys = [keys_of(holder) for holder in self.learned.holders]
+        self.holders = [*self.learned.holders]
+        self.keys = [keys_of(holder) for holder in self.holders]
         self.members = {
             f".{id(holder)}.{key}": Member(holder, key)
-            for holder, keys in zip(self.learned.holders, self.keys, strict=True) for key in keys
+            for holder, keys in zip(self.holders, self.keys, strict=True) for key in keys
         }  # fmt: skip
         names = (*facts.bound, *self.members), (*facts.later, *self.members), (*facts.after, *self.members)
         self.facts = facts = facts._replace(bound=names[0], later=names[1], after=names[2])
@@ -165,7 +170,7 @@ class KeptLoop:
             elif isinstance(value, Maybe):
                 carries[name] = value
             elif name in self.learned.relisted:
-                carries[name] = self._as_rows(value)
+                carries[name] = self._as_rows(name, value)
             elif name not in self.learned.rebound and self._may_stay(name, value):
                 self.fixed[name] = value
                 self.staying.add(name)
@@ -175,24 +180,33 @@ class KeptLoop:
                 self.fixed[name] = value
         return carries
 
-    def _as_rows(self, items: Any) -> Any:
+    def _as_rows(self, name: str, items: Any) -> Any:
         """Return a list as a tree of its rows, which iterations bind a variable to anew."""
         weak = all(map(is_weak, items)) if type(items) is list else None
-        return closed(items) if type(items) is KeptList else Inner(rows_of(items, self.code), self.code, weak)
+        rows = closed(items) if type(items) is KeptList else Inner(rows_of(items, self.code), self.code, weak)
+        return rows.with_weak(False) if name in self.learned.strong else rows
 
     def _take_lists(self) -> None:
         """Let variables and members hold lists of rows where iterations append or write to lists."""
         grown, dead = {*self.facts.grown}, {*self.facts.bound} - {*self.facts.later}
         names = sorted(({*self.facts.written} | grown) & self.cells.keys() - dead)
+        grown_kinds = (list, deque) if self.learned.grows_deques else (list,)
         for member in self.learned.places:
-            if type(get(member)) is list and not self._is_own(member):
+            if type(get(member)) in grown_kinds and not self._is_own(member):
                 raise self.refused("a list that it appends to is held elsewhere, too")
         own: list[tuple[Cell, bool]] = [(cell, False) for cell in self.learned.places]
         own += [(self.cells[name], name not in grown) for name in names if self._is_own(self.cells[name])]
         for cell, is_written_alone in own:
-            if type(items := get(cell)) is list and (not is_written_alone or _is_uniform(items)):
-                weak = all(map(is_weak, items)) if items else None
-                put(cell, KeptList(rows_of(items, self.code), self.code, weak=weak))
+            self._take_list(cell, grown_kinds, is_written_alone)
+
+    def _take_list(self, cell: Cell, kinds: tuple[type, ...], is_written_alone: bool) -> None:
+        """Let a variable hold a list of rows, if it holds a list or a deque of such kinds that may be one."""
+        items: Any = get(cell)
+        limit = items.maxlen if type(items) is deque else None
+        if type(items) not in kinds or limit == 0 or (is_written_alone and not _is_uniform(items)):
+            return
+        weak = all(map(is_weak, items)) if items else None
+        put(cell, KeptList(rows_of([*items], self.code), self.code, weak=weak, kind=type(items), limit=limit))
 
     def _is_own(self, cell: Cell) -> bool:
         """Return whether a container is known to one variable alone, and to bodies around the loop that made it."""
@@ -255,7 +269,7 @@ class KeptLoop:
             self.session.frames.pop()
             self.session.members = outer
         rows = self.lists.after(levels)
-        if [keys_of(holder) for holder in self.learned.holders[: len(self.keys)]] != self.keys:
+        if [*map(keys_of, self.holders)] != self.keys:
             raise self.apart("an object gets or loses members in it")
         after = {name: self._after(name, carries[name]) for name in carries}
         self._learn_types(carries)
@@ -280,7 +294,7 @@ class KeptLoop:
         if value is UNSET:
             raise self.refused(f"{name} may have no value after an iteration")
         if name in self.learned.relisted:
-            value = closed(value)
+            value = self._relisted(name, closed(value))
         if isinstance(before, Maybe):
             return value if isinstance(value, Maybe) else Maybe(value, full((), True, bool))
         if isinstance(value, Maybe):
@@ -288,6 +302,17 @@ class KeptLoop:
         if pytrees.flatten(value)[1] != pytrees.flatten(self.carries[name])[1]:
             raise self.apart(f"{name} has other parts after an iteration")
         return value
+
+    def _relisted(self, name: str, new: Any) -> Any:
+        """Return the rows of a list after an iteration; before, they may be numbers of Python and after it NumPy's."""
+        old = self.carries[name]
+        if not (type(new) is type(old) is Inner and new.weak is not old.weak):
+            return new
+        are_floats = all(x.dtype == np.float64 for x in (*pytrees.flatten(new)[0], *pytrees.flatten(old)[0]))
+        if old.weak and are_floats:
+            self.learned.strong.add(name)
+            self.is_complete = False
+        return new.with_weak(old.weak) if are_floats else new
 
     def _check_fixed(self) -> None:
         """Raise unless variables that are not carries hold what they held."""
@@ -320,16 +345,19 @@ class KeptLoop:
         """Return zeros of a type in the active trace, for items that iterations append."""
         return zeros_like(self.session, meta, None, "a list", self.code)
 
-    def learn_place(self, holder: Any, key: Any) -> None:
-        """Learn that iterations append to a list that is a member of an object."""
+    def learn_place(self, holder: Any, key: Any) -> bool:
+        """Learn that iterations append to a list that is a member of an object; return whether that is new."""
+        if any(member.holder is holder and member.key == key for member in self.learned.places):
+            return False
         self.learned.places.append(Member(holder, key))
+        self.learned.grows_deques = self.learned.grows_deques or type(holder[key]) is deque
         self.is_complete = False
+        return True
 
     def ended_by(self, error: BaseException) -> NotKept:
         """Return the signal for an error that ends the trace of the body."""
-        text = (str(error) if isinstance(error, AnyshapeError) else f"{type(error).__name__}: {error}").partition("\n")[
-            0
-        ]
+        text = str(error) if isinstance(error, AnyshapeError) else f"{type(error).__name__}: {error}"
+        text = text.partition("\n")[0]
         # of a variable that the first iteration binds, or makes an array with axes, perhaps
         may_go = isinstance(error, (NameError, CarryMismatchError)) or self._is_empty()
         return self.apart(text) if may_go else self.refused(text)
@@ -343,7 +371,10 @@ class KeptLoop:
         """Learn that iterations change the members of an object; return whether that is new."""
         if any(holder is known for known in self.learned.holders):
             return False
-        self.learned.holders.append(holder)
+        if type(holder) is deque and len(holder) != holder.maxlen and not self.learned.grows_deques:
+            self.learned.grows_deques = True
+        else:
+            self.learned.holders.append(holder)
         self.is_complete = False
         return True
 
@@ -421,9 +452,11 @@ class KeptLoop:
 
     def restart(self) -> None:
         """Let variables have the values before the loop, and let go of containers: who holds one is counted."""
+        for holder, keys in zip(self.holders, self.keys, strict=True):
+            regroup(holder, {key: self.start[f".{id(holder)}.{key}"] for key in keys})
         for name, value in {**self.start, **self.trees}.items():
             put(self.cells[name], value)
-        for held in (self.start, self.trees, self.carries, self.fixed, self.lists.lists):
+        for held in (self.holders, self.start, self.trees, self.carries, self.fixed, self.lists.lists):
             held.clear()
 
     def leave(self, results: Mapping[str, Any], length: Any = None) -> None:
@@ -531,22 +564,23 @@ class _Carries(CarryLoop):
         return [*dict.fromkeys(m for m in (*memories, *loop.learned.memories) if memory.may_be_written(m))]
 
 
-def kept_for(session: Session, items: Items, body: Callable[..., None], facts: Facts) -> None:
+def kept_for(
+    session: Session, items: Items, body: Callable[..., None], facts: Facts, cells: Cells, code: types.CodeType
+) -> None:
     """Make a loop over items a loop of the program.
 
     Where iterations read what the first one alone finds without a value, or as another object, that one is run apart.
     """
     emit = _until if facts.stops else _over
-    items.taken(body.__code__)
-    if body.__code__ in session.apart:
+    items.taken(code)
+    if code in session.apart:
         if not items.length > 0:
             return
-        first_apart(session, lambda: body(items.item(0)))
-        cells = cells_of(body)
+        first_apart(session, lambda: items.run(body, 0))
         if facts.stops and any(get(cells[name]) is True for name in facts.stops):
             return
         items = items.rest()
-    _keep(session, lambda: KeptLoop(session, body, facts), lambda loop: emit(loop, items))
+    _keep(session, lambda: KeptLoop(session, body, facts, cells, code), lambda loop: emit(loop, items))
 
 
 def first_apart(session: Session, run: Callable[[], None]) -> None:
@@ -635,7 +669,7 @@ def _over(loop: KeptLoop, items: Items) -> bool:
         k = standing_for(rows.element(own[:1]), int)
         for batch, example in zip(items.batches, pieces.examples(own[1:]), strict=True):
             batch.enter(k, example)
-        after = loop.iterate(values, lambda: loop.body(items.item(k)), k)
+        after = loop.iterate(values, lambda: items.run(loop.body, k), k)
         return after, carries.with_joined(loop.lists.results())
 
     (body,), further = carries.trace(step, [*rows.elements, *pieces.types()])
@@ -680,7 +714,7 @@ def _until(loop: KeptLoop, items: Items) -> bool:
 
     def step(values: dict[str, Any], own: Sequence[Any]) -> tuple[Any, Any]:
         k = values.pop(_OWN)
-        after = {_OWN: k + 1, **loop.iterate(values, lambda: loop.body(items.item(k)), k)}
+        after = {_OWN: k + 1, **loop.iterate(values, lambda: items.run(loop.body, k), k)}
         return after, carries.with_joined(loop.lists.results())
 
     def going(values: dict[str, Any]) -> Any:

@@ -28,7 +28,7 @@ _VALUES = (int, float, complex, bool, str, bytes, tuple, frozenset, type(None))
 MEMBERED = (list, dict, deque, defaultdict, OrderedDict)  # whose members may be variables of a loop
 _CONTAINERS = (list, dict, set, deque, bytearray)
 _DRAWING = (random.Random, np.random.RandomState)
-_LIBRARIES = {*sys.stdlib_module_names, "anyshape", "numpy", "scipy"}
+LIBRARIES = {*sys.stdlib_module_names, "anyshape", "numpy", "scipy"}
 _MOST_WALKED = 1000  # parts of one container, and objects in all
 
 
@@ -55,6 +55,15 @@ def holder_of(x: Any) -> Any:
 def keys_of(holder: Any) -> list[Any]:
     """Return the keys of the members of an object."""
     return list(holder) if has_type(holder, dict) else list(range(len(holder)))
+
+
+def regroup(holder: Any, members: dict[Any, Any]) -> None:
+    """Let an object have the members of some keys alone."""
+    if not has_type(holder, dict):
+        holder.clear()
+        holder.extend(members.values())
+    for key in [key for key in keys_of(holder) if key not in members]:
+        del holder[key]
 
 
 def held_by(session: Session, x: Any) -> int:
@@ -112,18 +121,21 @@ def refuse_draws(session: Session, owner: Any) -> None:
 
 def containers(*roots: Any) -> list[Any]:
     """Return the containers, instances and generators of random numbers that can be reached from some objects."""
-    seen, reached, waiting = set[int](), list[Any](), list(roots)
-    while waiting and len(reached) < _MOST_WALKED:
+    return [x for x in reached(*roots) if _held(x) is not None]
+
+
+def reached(*roots: Any) -> list[Any]:
+    """Return the objects that can be reached from some, in containers, instances, and code of users."""
+    seen, parts, waiting = set[int](), list[Any](), list(roots)
+    while waiting and len(parts) < _MOST_WALKED:
         x = waiting.pop()
-        is_leaf = (is_value(x) and not has_type(x, tuple)) or isinstance(x, Traced) or has_type(x, np.ndarray)
-        if is_leaf or id(x) in seen:
+        if id(x) in seen or (is_value(x) and not has_type(x, tuple)):
             continue
         seen.add(id(x))
-        held = _held(x)
-        if held is not None:
-            reached.append(x)
-        waiting += itertools.islice(_inside(x, held), _MOST_WALKED)
-    return reached
+        parts.append(x)
+        if not (isinstance(x, Traced) or has_type(x, np.ndarray)):
+            waiting += itertools.islice(_inside(x, _held(x)), _MOST_WALKED)
+    return parts
 
 
 def _held(x: Any) -> Any:
@@ -132,8 +144,13 @@ def _held(x: Any) -> Any:
         return dict(x) if has_type(x, dict) else set(x) if has_type(x, set) else list(x)
     if has_type(x, _DRAWING):
         return repr(x.getstate() if has_type(x, random.Random) else x.get_state(legacy=False))
-    is_instance = type(x).__module__.partition(".")[0] not in _LIBRARIES and not has_type(x, type)
+    is_instance = not is_of_library(type(x)) and not has_type(x, type)
     return dict(vars(x)) if is_instance and hasattr(x, "__dict__") else None
+
+
+def is_of_library(kind: type) -> bool:
+    """Return whether a class is one of Python's, NumPy's, SciPy's or ours."""
+    return kind.__module__.partition(".")[0] in LIBRARIES
 
 
 def parts_of(held: Any) -> Iterable[Any]:
@@ -154,7 +171,7 @@ def _of_function(x: Any) -> Iterable[Any]:
     """Return the objects that code of a user has at hand."""
     if type(x) is types.MethodType:
         return x.__self__, x.__func__
-    if str(x.__module__).partition(".")[0] in _LIBRARIES:
+    if str(x.__module__).partition(".")[0] in LIBRARIES:
         return ()
     cells = [c.cell_contents for c in x.__closure__ or () if c != types.CellType()]
     return [*cells, *[x.__globals__[name] for name in x.__code__.co_names if name in x.__globals__]]
@@ -211,13 +228,13 @@ def watched(session: Session, roots: Callable[[], Iterable[Any]]) -> Iterator[No
         yield
     finally:
         session.copies.remove(before)
-    for x, held in before.changed():
-        holder = holder_of(x)
-        known = [h for frame in session.frames if frame.loop is not None for h in frame.loop.learned.holders]
-        if any(holder is h for h in known) or id(x) in session.frames[-1].made:
-            continue
+    known = [h for frame in session.frames if frame.loop is not None for h in frame.loop.learned.holders]
+    made = session.frames[-1].made
+    pairs = [p for p in before.changed() if id(p[0]) not in made and not any(holder_of(p[0]) is h for h in known)]
+    for x, held in pairs:
         refuse_draws(session, x)
         _restore(x, held)
+    for x, _ in pairs:
         note_change(session, x)
 
 

@@ -18,6 +18,7 @@ from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.graph import raises
 from anyshape.graph.ir.op_local import refusals
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.serve import FUNCTIONS
 from anyshape.ops.control import formatted
 from anyshape.ops.creation import full
 from anyshape.support.true_types import has_type
@@ -27,6 +28,8 @@ from anyshape.tracing.raised import Raise, RaisedBefore, Stated, UndescribableEr
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.read import NotKept, Session
 from anyshape.tracing.trace import active_builder
+from anyshape.transforms.control_flow.kept_choices import raise_of
+from anyshape.transforms.control_flow.kept_loops import _as_bool
 from anyshape.transforms.control_flow.kept_objects import MembersFoundError, is_value, refuse
 from anyshape.transforms.control_flow.tried import note_errstate
 
@@ -239,3 +242,15 @@ def stated_before(error: Any) -> Any:
     if _tracing_branch() is None or not isinstance(error, Exception):
         return stated(False, error) if has_type(error, type) else error
     return Stated(type(error), (), {}, error)
+
+
+def unpacked(x: Any, count: int) -> Any:
+    """Return what so many targets take; in a loop that is kept, the run knows whether there are as many rows."""
+    session = _tracing_branch()
+    if session is None or not getattr(x, "is_array", False) or not x.ndim or has_type(length := x.shape[0], int):
+        return x
+    shown = Text([f"not enough values to unpack (expected {count}, got ", (length, "s", ""), ")"])
+    raise_of(session, Stated(ValueError, [shown], {})).emit(_as_bool(length >= count))
+    many = ValueError(f"too many values to unpack (expected {count})")
+    raise_of(session, many).emit(_as_bool(length <= count))
+    return [x[FUNCTIONS["minimum"](k, length - 1)] for k in range(count)]

@@ -22,7 +22,7 @@ from anyshape.tracing.pytrees import flatten, is_array
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.read import NotKept
 from anyshape.tracing.trace import as_value
-from anyshape.transforms.control_flow.iterables import Once, Range, is_batch, is_open
+from anyshape.transforms.control_flow.iterables import Once, Range, Sifted, is_batch, is_open
 from anyshape.transforms.control_flow.kept_lists import KeptList, item_value, map_tree, opened, rows_of
 
 # -- lists
@@ -126,6 +126,8 @@ def list_(kind: type, x: Any = (), /) -> Any:
 
 def _listed(x: Any, code: types.CodeType | None) -> Any:
     """Return the list of what an iterator gives, if a loop of the program may make it; other objects as they are."""
+    if code is not None and type(x) is Sifted and x.is_new and not x.ends and not has_type(x.length, int):
+        return code_that_is_read().kept_sifted(reading.session(), x, code)
     if code is None or type(x) is not Once or not x.is_new or has_type(x.length, int):
         return x
     listed = code_that_is_read().kept_list
@@ -218,7 +220,7 @@ def with_arrays(function: Callable[..., Any], original: Any) -> Callable[..., An
     """Return a function that takes arrays in place of lists of loops, where the list stands for its rows."""
 
     def taking(*args: Any, **kwargs: Any) -> Any:
-        if args and type(args[0]) is Once:
+        if args and type(args[0]) in (Once, Sifted):
             args = (_listed(args[0], makes_lists()), *args[1:])
         if any(map(is_batch, args)) and original not in _TAKERS:
             return _of_batches(original, args, kwargs)

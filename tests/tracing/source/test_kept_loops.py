@@ -8,6 +8,7 @@ from anyshape import config, grad, jit, jvp, vmap
 from anyshape.errors import ArgumentError, SizeMismatchError
 from tests.tracing.source import (  # noqa: F401  # which add to the table
     comprehension_programs,
+    generator_programs,
     iterator_programs,
     list_programs,
     object_programs,
@@ -30,7 +31,7 @@ AS_WRITTEN = {
     "appended_then_written": "written to later", "key_in_branch": "members", "list_reset": "another kind",
     "zip_star": "",
     "tried_slices": "bool() needs", "tried_items": "may raise", "raised_and_handled": "caught",
-    "asserted_and_handled": "caught", "keys_tried": "is not a key", "pairs_of_a_deque": "members",
+    "asserted_and_handled": "caught", "keys_tried": "a Python int needs",
     "loop_over_a_generator": "a generator", "counters_of_functions": "outside of a function",
     "member_set": "type set",
     "appended_while_written": "which an iteration writes", "appended_after_in_place": "which an iteration writes",
@@ -38,7 +39,7 @@ AS_WRITTEN = {
     "rows_appended_then_written": "written to later", "rebound_then_appended": "two names",
     "member_appended": "which an iteration writes", "list_appended_again": "",
     "kept_list_appended_then_grown": "that another one holds", "length_by_another_name": "members",
-    "lists_swapped": "another object", "while_empty": "", "if_empty": "in each branch",
+    "lists_swapped": "another object", "while_empty": "",
     "item_of_list_changed": "is changed", "list_of_a_carry": "",
 
     "dict_in_branches_of_a_nest": "",
@@ -47,6 +48,14 @@ AS_WRITTEN = {
     "enumerate_taken_in_a_loop": "made outside of it", "reversed_taken_after_break": "used later",
     "enumerate_taken_in_a_branch": "used later", "zip_listed_twice": "used later", "map_taken_twice": "used later",
     "accumulated_taken_twice": "used later", "accumulated": "", "accumulated_by_function": "",
+
+    "generator_left": "", "generator_of_what_is_written": "is changed while",
+    "generator_of_a_variable": "is changed while", "generator_of_an_attribute": "a generator",
+    "generator_of_an_item_put_back": "is changed while", "generator_of_views": "is changed while",
+    "filter_taken_twice": "used later", "taken_while_twice": "used later", "deque_returned": "a result of its own",
+    "deque_of_two_names": "members",
+    "generator_of_a_list_that_grows": "is changed while", "index_error_past_value_errors": "",
+    "counts_of_values": "is not a key",
 
     "array_of_a_table_is_written_to": "", "sums_of_arrays_from_numbers_in_a_loop": "",
     "str_attr": "", "alias_attr_array": "two names",
