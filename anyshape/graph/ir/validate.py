@@ -161,20 +161,15 @@ def _check_types(scope: Scope, node: Node) -> None:
 
 def _inferred(scope: Scope, node: Node, context: ShapeGuardContext) -> tuple[TensorMeta, ...]:
     """Return the array types that the shape rule derives; raise if it refuses, or relies on what is not stated."""
-    before = _asserted(scope)
+    before = len(scope.conditions)
     try:
         result = node.op.infer(context, *[v.meta for v in node.inputs], **dict(node.params))
     except AnyshapeError as error:
         raise IllegalGraphError(_text(node), f"its shape rule refuses: {error}") from error
-    if _asserted(scope) > before and not isinstance(scope, _StatingScope):
-        claim = next(c.claim for c in reversed(scope.conditions) if c.kind == "assertion")
-        raise IllegalGraphError(_text(node), f"relies on `{claim}`, which the graph does not state")
+    asserted = [c.claim for c in scope.conditions[before:] if c.kind == "assertion"]
+    if asserted and not isinstance(scope, _StatingScope):
+        raise IllegalGraphError(_text(node), f"relies on `{asserted[-1]}`, which the graph does not state")
     return result if isinstance(result, tuple) else (result,)
-
-
-def _asserted(scope: Scope) -> int:
-    """Return the number of assertions of a scope."""
-    return sum(c.kind == "assertion" for c in scope.conditions)
 
 
 def _with_stated_names(
