@@ -247,11 +247,14 @@ def softmax_quotients(graph: Graph, scope: Scope) -> dict[Value, SoftmaxQuotient
 
 
 def from_largest(ctx: ShapeGuardContext, y: Any, u: Any, axes: tuple[int, ...]) -> Any:
-    """Return u less its element beside a share y above 1/2, if there is one."""
-    is_largest = ew.gt(y, ew.lift(0.5, y))
-    total = rd.reduce_sum(ew.select(is_largest, u, 0), axes)
+    """Return u less its element beside a share y above 1/2, if there is one: rounding makes 1 of that share alone.
+
+    The factors are numbers, not choices: nothing need be tracked of what these leave out.
+    """
+    largest = ew.rint(y)
+    total = rd.reduce_sum(ew.mul(largest, u), axes)
     repeated = mv.broadcast_in_dim(ew.neg(total), ctx.shape(y), free_axes(ctx.rank(y), axes))
-    return ew.select(is_largest, 0, ew.add(u, repeated))
+    return ew.mul(ew.sub(ew.lift(1, y), largest), ew.add(u, repeated))
 
 
 def quotient_tangent(ctx: ShapeGuardContext, quotient: SoftmaxQuotient, z: Any, y: Any, u: Any) -> Any:

@@ -86,6 +86,10 @@ def test_the_derivative_of_a_softmax_has_no_division():
     step = anyshape.trace(anyshape.grad(loss(SHARES["of rows"])))(*[anyshape.ShapeDtypeStruct("n, m")] * 2)
     ops = [s.op.name for s in step.plan.steps]
     assert ops.count("div") == 1 and ops.count("exp") == 1 and ops.count("sum_to") + ops.count("reduce_sum") <= 3
+    scaled = lambda x, t, w: np.sum(stable(x / t, 1) * w)
+    specs = [anyshape.ShapeDtypeStruct(text) for text in ("n, m", "", "n, m")]
+    ops = {s.op.name for s in anyshape.trace(anyshape.grad(scaled))(*specs).plan.steps}
+    assert ops.isdisjoint(("select", "logical_and", "logical_or", "logical_not", "convert"))  # no masks of the largest
 
 
 def test_large_exponents_leave_finite_derivatives():

@@ -131,7 +131,7 @@ class _Lowering:
         outputs = tuple([self.slot[v] for v in graph.outputs])
         read = {s.variable for s in graph.dims}
         rewritten = PlanSteps(steps, outputs, self.scope, read, graph.runtime)
-        hoisted, parts = ([], steps) if tier is Tier.PLAIN else run_plan_passes(rewritten, tier, hoist=hoist)
+        hoisted, parts = run_plan_passes(rewritten, tier, hoist=hoist)
         groups, steps = _flatten(parts)
         inputs = tuple(map(plan.input_slot, range(len(visible))))
         buffers = BufferReuse(steps, outputs, pass_context(self.scope, "buffer_reuse"), groups, inputs[:carries])

@@ -53,4 +53,5 @@ kernel(
     dot_general_op,
     _dot_general,
     specialise=lambda xp, params, metas: _product(xp, params, [m.rank for m in metas]),
+    is_apart=True,
 )

@@ -319,12 +319,15 @@ def _gap(xp, x, y):
 
 
 def saturated(xp, share, x, near, far):
-    """Return a slope by one formula, and by another where a share is so close to 1 that digits are lost."""
+    """Return a slope by one formula of a share, and by another where it is so close to 1 that digits are lost.
+
+    The first one may write to its operand.
+    """
     steep = ew.STEEP[numpy_dtype(x).char]
     # a maximum takes a quarter of the time of a comparison
     if xp.reads_freely and (0 in x.shape or bool(xp.max(share, axis=tuple(range(x.ndim))) <= steep)):
-        return near
-    return xp.where(share > steep, far(x), near)
+        return near(share)
+    return xp.where(share > steep, far(x), near(share))
 
 
 def logistic_slope(xp, x):
@@ -335,11 +338,11 @@ def logistic_slope(xp, x):
 
 def _tanh_slope(xp, x, y):
     square = xp.square(y)
-    return saturated(xp, square, x, 1 - square, lambda x: 4 * logistic_slope(xp, 2 * x))
+    return saturated(xp, square, x, xp.complement, lambda x: 4 * logistic_slope(xp, 2 * x))
 
 
 kernel(ew.share_op, _share)
 kernel(ew.ratio_op, _ratio)
 kernel(ew.direction_op, lambda xp, x, y, z: _ratio(xp, x, z))
 kernel(ew.gap_op, _gap)
-kernel(ew.tanh_slope_op, _tanh_slope)
+kernel(ew.tanh_slope_op, _tanh_slope, is_apart=True)

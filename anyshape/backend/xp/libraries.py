@@ -39,12 +39,14 @@ class Row(NamedTuple):
       It may be a function of the params. Where the library has none, `run` does it, None if nothing does.
     - `specialise(xp, params, metas)`: gives a function of the arrays for params that are ints, or None.
     - `reads`: what a run reads of values on the host, so that a device is waited for; "" if nothing.
+    - `is_apart`: whether its results never share memory with an operand; results of `writers` never do.
     """
 
     run: Callable[..., Any] | None
     alike: str | Callable[[dict[str, Any]], str] = ""
     specialise: Callable[..., Callable[..., Any] | None] | None = None
     reads: str = ""
+    is_apart: bool = False
 
 
 ROWS: OpTable[Row] = OpTable("kernel for other libraries of arrays", "backend/xp")
@@ -65,6 +67,8 @@ class Library:
     """Namespace of a library on one device, and functions that the standard lacks or that a library has otherwise."""
 
     shares_memory = False  # with arrays of NumPy that it takes
+    caches = False  # whether arrays of one call are of use to another: not what a trace makes
+    writers: frozenset[Any] = frozenset()  # its functions of elements that write to the array `out`
 
     def __init__(self, name: str, namespace: Any, device: Any) -> None:
         self.name, self.namespace, self.device = name, namespace, device
@@ -136,6 +140,10 @@ class Library:
         """Return a copy."""
         return self.asarray(x, copy=True)
 
+    def complement(self, x: Any) -> Any:
+        """Return 1 less an array, whose memory may take the result."""
+        return 1 - x
+
     def updated(self, x: Any, key: Any, value: Any) -> Any:
         """Return an array with other values at slices."""
         out = self.copied(x)
@@ -206,7 +214,7 @@ class _Strict(Library):
 class _Torch(Library):
     """PyTorch. Its own functions take dtypes as they are, while the compatible namespace promotes them."""
 
-    shares_memory = True
+    shares_memory = caches = True
     _RENAMED = "bitwise_invert=bitwise_not greater=gt less=lt greater_equal=ge less_equal=le not_equal=ne equal=eq"
     _OWN = """
         abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_or bitwise_xor broadcast_to ceil copysign cos
@@ -224,6 +232,8 @@ class _Torch(Library):
         for names in (*self._RENAMED.split(), *self._OWN.split()):
             standard, _, own = names.partition("=")
             self.__dict__[standard] = getattr(self.torch, own or standard)
+        writers = {*self._OWN.split()} - {*["broadcast_to", "frexp", "isfinite", "isinf", "isnan", "matmul", "reshape"]}
+        self.writers = frozenset([getattr(torch, name) for name in (*writers, "gt", "lt", "ge", "le", "ne", "eq")])
 
     def kind(self, x: Any) -> str:
         dtype = x.dtype
@@ -250,6 +260,9 @@ class _Torch(Library):
 
     def copied(self, x: Any) -> Any:
         return x.clone()
+
+    def complement(self, x: Any) -> Any:
+        return torch.sub(torch.ones((), dtype=x.dtype, device=x.device), x, out=None if x.requires_grad else x)
 
     def sum(self, x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> Any:
         """Return sums along one axis or more."""

@@ -173,10 +173,10 @@ def _sum_to(xp, x, *, shape, axes):
     return xp.reshape(_sum(xp, x, axes=tuple([a for a in range(x.ndim) if a not in unchanged])), tuple(shape))
 
 
-kernel(rd.reduce_sum_op, _sum, specialise=_sum_case)
+kernel(rd.reduce_sum_op, _sum, specialise=_sum_case, is_apart=True)  # without axes there is no such node
 kernel(rd.reduce_prod_op, _product)
-kernel(rd.reduce_max_op, _extreme("max", "any", least_value))
-kernel(rd.reduce_min_op, _extreme("min", "all", largest_value))
+kernel(rd.reduce_max_op, _extreme("max", "any", least_value), is_apart=True)
+kernel(rd.reduce_min_op, _extreme("min", "all", largest_value), is_apart=True)
 kernel(rd.reduce_and_op, lambda xp, x, *, axes: xp.all(x, axis=axes) if axes else x)
 kernel(rd.reduce_or_op, lambda xp, x, *, axes: xp.any(x, axis=axes) if axes else x)
 kernel(rd.reduce_logsumexp_op, _logsumexp)

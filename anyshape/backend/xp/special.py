@@ -99,7 +99,7 @@ def _expit(xp, x):
 
 
 def _expit_slope(xp, x, y):
-    return saturated(xp, y, x, (1 - y) * y, lambda x: logistic_slope(xp, x))
+    return saturated(xp, y, x, lambda y: (1 - y) * y, lambda x: logistic_slope(xp, x))
 
 
 kernel(sp.expit_op, _expit, alike="special_expit")

@@ -40,7 +40,7 @@ def compile_graph(
     - `names`: of the arguments, in errors.
     - `numbers`: positions of arguments that are numbers of Python or NumPy, which each call moves.
     """
-    return link(_LibrarySource(_plan(graph, names), library, numbers, guards))
+    return link(_LibrarySource(_plan(graph, names, library.caches), library, numbers, guards))
 
 
 def plain_function(
@@ -50,7 +50,7 @@ def plain_function(
 
     Its constants are as they are now.
     """
-    writer = _LibrarySource(_plan(graph, names), library, (), ())
+    writer = _LibrarySource(_plan(graph, names, False), library, (), ())
     writer.is_plain = True
     run, *others = writer.texts()
     head, _, *body = run.rstrip().split("\n")
@@ -69,8 +69,8 @@ def compiled(graph: Graph, library: Library) -> Callable[..., list[Any]]:
     return run
 
 
-def _plan(graph: Graph, names: Sequence[str]) -> Plan:
-    plan = lower(graph, tier=Tier.PLAIN)
+def _plan(graph: Graph, names: Sequence[str], hoist: bool) -> Plan:
+    plan = lower(graph, hoist, Tier.PLAIN)
     return replace(plan, input_names=tuple(names)) if names else plan
 
 
@@ -99,6 +99,11 @@ class _LibrarySource(PlanSource):
 
     def __init__(self, plan: Plan, library: Library, numbers: Collection[int], guards: Sequence[EntryGuard]) -> None:
         self.library, self.numbers = library, numbers
+        self.chosen = {step.outputs: self._chosen(step) for step in (*plan.hoisted, *plan.steps)}
+        apart = {step.outputs for step in plan.steps if self._is_apart(*self.chosen[step.outputs])}
+        self.writable = {slot for outputs in apart for slot in outputs} - {
+            slot for step in plan.steps if step.outputs not in apart for slot in step.reads
+        }
         super().__init__(plan, None, guards, None, None)
         self.checks = False
         self.literals: dict[Any, str] = {}
@@ -130,26 +135,36 @@ class _LibrarySource(PlanSource):
         if step.sources:
             self.computed = dict(computed)
         operands = [self.operand(operand) for operand in step.inputs]
-        params = {k: v for k, v in step.params if k != "owned_operands"}
-        function, keywords = self._called(step, params)
+        function, keywords = self._called(step)
         self.computed = computed
         self.lines.append(f"{', '.join(step.outputs)} = {function}({', '.join([*operands, *keywords])})")
 
-    def _called(self, step: Step, params: dict[str, Any]) -> tuple[str, list[str]]:
+    def _called(self, step: Step) -> tuple[str, list[str]]:
         """Return the name of the function to call, and its keyword arguments."""
-        name, run, row = f"k_{step.op.name}_", None, None
-        with suppress(MissingRuleError, UnsupportedFunctionError):
-            row = ROWS[step.op]
-            run = row.run
-            run = self._own(row, step, params) or run
-        if row is None or run is None:
-            run, row = self._run_on_host(step), None
+        name, (row, run), params = f"k_{step.op.name}_", self.chosen[step.outputs], _params(step)
         if row is not None and run is not row.run:
-            return self.bind(name, run), []
+            is_written = run in self.library.writers and step.reuse in self.writable and not self.is_plain
+            return self.bind(name, run), [f"out={step.reuse}"] if is_written else []
         bound = functools.partial(run, self.library)
         if any(map(has_local, params.values())):
             return self.bind(name, bound), [f"{k}={self._param(p)}" for k, p in params.items()]
         return self.bind(name, functools.partial(bound, **params)), []
+
+    def _chosen(self, step: Step) -> tuple[Row | None, Any]:
+        """Return the row of a step and what runs it: a function of the arrays alone, or that of the row.
+
+        There is no row where NumPy runs it on the host.
+        """
+        row = run = None
+        with suppress(MissingRuleError, UnsupportedFunctionError):
+            row = ROWS[step.op]
+            run = row.run
+            run = self._own(row, step, _params(step)) or run
+        return (None, self._run_on_host(step)) if run is None else (row, run)
+
+    def _is_apart(self, row: Row | None, run: Any) -> bool:
+        """Return whether a result surely shares no memory with an operand."""
+        return run in self.library.writers or (row is not None and row.is_apart)
 
     def _own(self, row: Row, step: Step, params: dict[str, Any]) -> Any:
         """Return a function of the arrays alone, None if there is none for these params."""
@@ -175,6 +190,10 @@ class _LibrarySource(PlanSource):
         if key not in self.literals:
             self.literals[key] = self.bind("literal", self.library.array(operand.array()))
         return self.literals[key]
+
+
+def _params(step: Step) -> dict[str, Any]:
+    return {k: v for k, v in step.params if k != "owned_operands"}
 
 
 def on_host(run: Callable[..., Any], xp: Library, *arrays: Any, **params: Any) -> Any:

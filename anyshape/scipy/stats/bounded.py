@@ -18,12 +18,11 @@ from anyshape.transforms.control import stop_gradient
 
 johnsonsb: Family = family(
     "johnsonsb",
+    "ppf isf",
     log_density=lambda z, a, b: (
         xp.log(b) - xp.log(z) - xp.log1p(-z) - powers.LOG_ROOT_2PI - 0.5 * xp.square(a + b * sc.logit(z))
     ),
     **powers.of_score(lambda z, a, b: a + b * sc.logit(z)),
-    ppf=lambda q, a, b: sc.expit((powers.normal_score(q) - a) / b),
-    isf=lambda q, a, b: sc.expit(-(powers.normal_score(q) + a) / b),
 )
 
 
@@ -182,8 +181,7 @@ def _between(
 loguniform, reciprocal = (
     family(
         name,
-        "entropy",
-        log_density=lambda z, a, b: -xp.log(z) - xp.log(xp.log(b / a)),
+        "log_density entropy",
         **_between(
             lambda z, a, b: xp.log1p((z - a) / a),
             lambda z, a, b: xp.log1p((b - z) / z),
@@ -222,9 +220,7 @@ def _truncpareto_moment(n: int, b, c):
 
 truncpareto: Family = family(
     "truncpareto",
-    entropy=lambda b, c: (
-        xp.log(powers.expm1_ratio(xp.log(c), -b)) - (b + 1) * (xp.log(c) / xp.expm1(b * xp.log(c)) - 1 / b)
-    ),
+    "entropy",
     valid=lambda b, c: (xp.abs(b) > 0) & (c > 1),
     safe=2.0,
     log_density=lambda z, b, c: -(b + 1) * xp.log(z) - xp.log(powers.expm1_ratio(xp.log(c), -b)),
@@ -405,7 +401,6 @@ cosine: Family = family(
     "cosine",
     "mean var",
     log_density=lambda z: 2 * xp.log(xp.cos(0.5 * z)) - log(pi),
-    density=lambda z: xp.square(xp.cos(0.5 * z)) / pi,
     cdf=_cosine_cdf,
     sf=lambda z: _cosine_cdf(-z),
 )

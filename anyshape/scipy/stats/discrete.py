@@ -96,9 +96,8 @@ poisson: Family = family(
 
 geom: Family = family(
     "geom",
-    "ppf mean var entropy",
+    "logsf ppf mean var entropy",
     **_of_trials(lambda k, p: 0.0, lambda k, p: 1.0, lambda k, p: k - 1),
-    logsf=lambda k, p: sc.xlog1py(k, -p),
 )
 
 nbinom: Family = family(

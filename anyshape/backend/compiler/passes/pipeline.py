@@ -72,7 +72,7 @@ MARKS = (*_CUSTOM_RULES, *_CHECKPOINTS, cb.stop_gradient_op)
 class Tier(enum.Enum):
     """Amount of work that goes into a plan: a first plan takes one linear walk, an optimised one has all passes.
 
-    A plain plan has the steps of its graph, for libraries other than NumPy.
+    A plain plan has the steps of its graph, for libraries other than NumPy. At most numbers are hoisted.
     """
 
     PLAIN = "plain"
@@ -246,6 +246,8 @@ PLAN_PASSES = (
 def run_plan_passes(plan: PlanSteps, tier: Tier, *, hoist: bool) -> tuple[list[Step], Sequence[Step | Group]]:
     """Return the hoisted steps, and the groups and remaining steps in the order of the run."""
     hoisted: list[Step] = []
+    if tier is Tier.PLAIN:
+        return hoist_shape_only(*plan[:4], numbers_alone=True) if hoist else ([], plan.steps)
     for each in PLAN_PASSES:
         skipped = each.name == "hoist_shape_only" and not hoist
         if not skipped and (each.tier is Tier.FIRST or tier is Tier.OPTIMISED):

@@ -251,18 +251,25 @@ BITS: dict[str, np.dtype[Any]] = {"f": np.dtype(np.int32), "d": np.dtype(np.int6
 
 
 def hoist_shape_only(
-    steps: Sequence[po.Step], outputs: Sequence[po.Slot], scope: Scope, variables: Collection[DimVar]
+    steps: Sequence[po.Step],
+    outputs: Sequence[po.Slot],
+    scope: Scope,
+    variables: Collection[DimVar],
+    numbers_alone: bool = False,
 ) -> tuple[list[po.Step], list[po.Step]]:
     """Return the steps that depend on sizes over `variables` alone, and the others.
 
-    Steps that make outputs are not hoisted, as cached arrays would have to be copied.
+    Steps that make outputs are not hoisted, as cached arrays would have to be copied. With `numbers_alone`, those whose
+    results have axes are not either.
     """
-    return _Hoisting(outputs, pass_context(scope, "hoist_shape_only"), variables).run(steps)
+    return _Hoisting(outputs, pass_context(scope, "hoist_shape_only"), variables, numbers_alone).run(steps)
 
 
 class _Hoisting:
-    def __init__(self, outputs: Sequence[po.Slot], ctx: ShapeGuardContext, variables: Collection[DimVar]) -> None:
-        self.outputs, self.ctx, self.variables = set(outputs), ctx, variables
+    def __init__(
+        self, outputs: Sequence[po.Slot], ctx: ShapeGuardContext, variables: Collection[DimVar], numbers_alone: bool
+    ) -> None:
+        self.outputs, self.ctx, self.variables, self.numbers_alone = set(outputs), ctx, variables, numbers_alone
         self.hoisted: list[po.Step] = []
         self.metas: dict[str, TensorMeta] = {}  # of the results of hoisted steps
         self.masks: dict[tuple[Any, ...], str] = {}  # slots of masks as bits, by what defines them
@@ -290,6 +297,8 @@ class _Hoisting:
         if step.op.makes_sizes or step.sources or not self.outputs.isdisjoint(step.outputs) or is_observable(step):
             return False
         sizes = [self.ctx.sizes(m, field="results") for m in step.results]
+        if self.numbers_alone and any(sizes):
+            return False
         return None not in sizes and self._is_bound((*sizes, *step.all_params()))
 
     def _is_bound(self, param: object) -> bool:
