@@ -1,4 +1,4 @@
-"""First run of a small program: node by node, so that nothing is compiled for a call that may be the only one.
+"""First runs of a small program: node by node, so that nothing is compiled for calls that may be the only ones.
 
 It gives what the plan gives, or nothing. Where a kernel refuses or warns, a condition fails, or an array is large, a
 plan serves the call: it has the user's words.
@@ -21,6 +21,7 @@ from anyshape.ops.control import check_op, decide_op, warn_below_op, warn_op
 from anyshape.ops.core.apply import KERNELS, resolve
 from anyshape.ops.elementwise import select_op
 
+CALLS = 4  # of a program without a plan, which costs as much as some ten of them
 MOST_ELEMENTS = 1 << 14  # of an array; for larger ones a plan has tiles, and memory that is there
 # families whose kernels have no effect, and warn of numbers alone
 _PLAIN = {"elementwise", "reduction", "movement", "creation", "indexing", "gathering", "contraction", "special"}

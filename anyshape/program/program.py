@@ -15,7 +15,7 @@ from anyshape.backend.compiler.codegen.execute import Run, has_loop
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.backend.compiler.plan import Plan
-from anyshape.backend.first_run import first_run
+from anyshape.backend.first_run import CALLS, first_run
 from anyshape.backend.runtime import outcome
 from anyshape.backend.runtime.config import compile_mode
 from anyshape.errors import ArgumentError, DecisionError, SizeMismatchError
@@ -102,7 +102,7 @@ class Program:
         return run if is_wrapped else self._interpreted_once(lambda: run)
 
     def _interpreted_once(self, compiled: Callable[[], Run]) -> Run:
-        """Return what serves the first call by the graph, and compiles what serves the others; else that itself."""
+        """Return what serves the first calls by the graph, and compiles what serves the others; else that itself."""
         trace, is_auto = self.trace, self.tiers.mode == "auto" and self.max_bytes is None
         is_plain = not (trace.written or trace.raised or checks_enabled() or outcome.logs_calls())
         first = first_run(self.graph, self.prologue) if is_auto and is_plain else None
@@ -111,7 +111,7 @@ class Program:
         calls, lock = itertools.count(), Lock()
 
         def run(*arrays: Any) -> Any:
-            if next(calls) == 0 and (outputs := first(*arrays)) is not None:
+            if next(calls) < CALLS and (outputs := first(*arrays)) is not None:
                 return outputs
             with lock:
                 if self.run is run:
