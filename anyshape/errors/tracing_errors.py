@@ -114,7 +114,7 @@ class CheckError(AnyshapeError, ValueError, RuntimeError):
         self.sizes = {} if isinstance(observed, str) else dict(observed)
         self.observed = observed if isinstance(observed, str) else messages.read_sizes(observed, sources or {})
         self.message, self.where = message, where
-        false = f": {self.observed}" if isinstance(observed, str) and observed else ""
+        false = f": {self.observed}" if isinstance(observed, str) and observed not in ("", "False") else ""
         super().__init__(f"{message}{false}{messages.at(where)}\n  pass arguments that satisfy this check")
 
 

@@ -5,6 +5,8 @@ NumPy or SciPy itself, unless the row says otherwise. What has no row is NumPy's
 """
 
 import functools
+import inspect
+import re
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -14,7 +16,7 @@ import numpy as np
 
 from anyshape.errors import AnyshapeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
-from anyshape.graph.ir.tracebacks import shorten_traceback
+from anyshape.graph.ir.tracebacks import ends_in_library, shorten_traceback
 from anyshape.numpy.operands.concrete import wrapped
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.numpy.operands.ufuncs import CONCRETE, Ufunc
@@ -465,18 +467,35 @@ def _of_attribute(error: AttributeError) -> str:
         return ""
     if name in elsewhere.ATTRIBUTES:
         return f"write {elsewhere.ATTRIBUTES[name]}"
-    return f"write np.{name}(x)" if _is_of_numpy(name) else ""
+    if _is_of_numpy(name):
+        return f"write np.{name}(x)"
+    near = elsewhere.alike(name, dir(np.ndarray))
+    return f"write x.{near}" if near else "arrays have the attributes of numpy.ndarray"
 
 
 def _of_option(error: Exception) -> str:
-    """Return what to write instead of an option that a function of NumPy does not have, or of a number's length."""
-    if str(error) == "object of type 'Array' has no len()":
-        return "write np.size(x), which is 1 for a number"
+    """Return what to write instead of an option that a function of NumPy does not have, or of a refused value."""
     unknown = elsewhere.UNKNOWN_OPTION.search(str(error)) if isinstance(error, TypeError) else None
-    if unknown is None or unknown[2] not in elsewhere.OPTIONS or not _is_of_numpy(unknown[1]):
-        return ""
+    if unknown is None or not (_is_of_numpy(unknown[1] or "") or ends_in_library(error)):
+        return elsewhere.instead_of_value(error) if ends_in_library(error) or _OURS.search(str(error)) else ""
+    if unknown[2] not in elsewhere.OPTIONS:
+        return elsewhere.instead_of_keyword(unknown[2], _parameters(unknown[1] or ""))
     name = elsewhere.OPTIONS[unknown[2]]
+    if " " in name:
+        return f"write {name}"
     return f"write {name} in place of {unknown[2]}" if name else "leave it out"
+
+
+_OURS = re.compile("'(NDArray|Array|SymDim)'")
+
+
+def _parameters(name: str) -> tuple[str, ...]:
+    """Return the parameters of a function of NumPy, none if it has no such function."""
+    function = getattr(np, name, None) or getattr(np.linalg, name, None)
+    try:
+        return tuple(inspect.signature(function).parameters) if function is not None else ()
+    except ValueError:
+        return ("out", "where", "dtype")  # of a ufunc
 
 
 def _is_of_numpy(name: str) -> bool:

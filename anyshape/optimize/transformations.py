@@ -79,6 +79,7 @@ def _check_state(state: Any, kind: type, length: int) -> None:
 
 
 @short_traceback
+@short_traceback
 def chain(*transformations: GradientTransformation) -> GradientTransformation:
     """Return the transformation that applies several, one after the other.
 
@@ -87,6 +88,10 @@ def chain(*transformations: GradientTransformation) -> GradientTransformation:
     >>> clipped.update(params, clipped.init(params))[0].round(3)
     array([-0.06, -0.08])
     """
+    for i, t in enumerate(transformations):
+        if not all(hasattr(t, name) for name in GradientTransformation._fields):
+            advice = f"write {t.__name__}(...)" if callable(t) else "give transformations, such as adam(1e-3)"
+            raise ArgumentError("chain", f"argument {i + 1}", f"is {_shown_type(t)}, not a transformation", advice)
 
     def init(params):
         return tuple([t.init(params) for t in transformations])
@@ -155,6 +160,7 @@ def clip_by_global_norm(max_norm: float) -> GradientTransformation:
     >>> clip_by_global_norm(1.0).update(np.array([3.0, 4.0]), ())[0].round(3)
     array([0.6, 0.8])
     """
+    _number("clip_by_global_norm", max_norm, "max_norm", "give the largest norm, as in clip_by_global_norm(1.0)")
 
     def update(grads, state, params=None, **values) -> tuple[Any, Any]:
         norm = global_norm(grads)
@@ -252,13 +258,16 @@ def scale_by_adam(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Grad
 # -- optimisers
 
 
-def _number(function: str, rate: Any) -> Any:
+def _number(function: str, rate: Any, argument: str = "learning_rate", advice: str = "") -> Any:
     """Return a learning rate; raise ArgumentError for anything but a number or a schedule."""
     if callable(rate) or has_type(rate, (int, float)) or getattr(rate, "shape", None) == ():
         return rate
-    shown = f"is an array of {rate.ndim} axes" if hasattr(rate, "ndim") else f"is of type {type(rate).__name__}"
-    advice = f"write o = {function}(1e-3) and state = o.init(params): parameters go there"
-    raise ArgumentError(function, "learning_rate", f"{shown}, not a number", advice)
+    advice = advice or f"write o = {function}(1e-3) and state = o.init(params): parameters go there"
+    raise ArgumentError(function, argument, f"is {_shown_type(rate)}, not a number", advice)
+
+
+def _shown_type(x) -> str:
+    return f"an array of {x.ndim} axes" if hasattr(x, "ndim") else f"of type {type(x).__name__}"
 
 
 @short_traceback
@@ -271,6 +280,8 @@ def sgd(learning_rate: Rate, momentum: float | None = None, nesterov: bool = Fal
     array([-0.5,  1. ])
     """
     step = scale_by_learning_rate(_number("sgd", learning_rate))
+    if momentum is not None:
+        _number("sgd", momentum, "momentum", "give one number, such as 0.9")
     return step if momentum is None else chain(trace_momentum(momentum, nesterov), step)
 
 

@@ -4,6 +4,7 @@ Errors of Python say what is missing. A note below them says what to write.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ ATTRIBUTES = {
     "scatter_add_": "x.at[i].add(v)", "sigmoid": "anyshape.scipy.special.expit(x)", "t": "x.T", "to": "x.astype(dtype)",
     "topk": "anyshape.numpy.top_k(x, k)", "type_as": "x.astype(y.dtype)", "unsqueeze": "np.expand_dims(x, axis)",
     "values": "x itself", "iloc": "x[i]", "loc": "x[i]", "append": "np.append(x, v)", "extend": "np.append(x, v)",
-    "block_until_ready": "x itself", "addressable_data": "x itself",
+    "block_until_ready": "x itself", "addressable_data": "x itself", "head": "x[:5]", "tail": "x[-5:]",
+    "apply": "f(x)", "map": "f(x), or anyshape.vmap(f)(x)", "filter": "x[x > 0]", "length": "x.size",
 }  # fmt: skip
 # by the name of a function that the module of NumPy is asked for
 FUNCTIONS = {
@@ -41,9 +43,28 @@ FUNCTIONS = {
 }  # fmt: skip
 OPTIONS = {
     "dim": "axis", "dims": "axis", "keepdim": "keepdims", "unbiased": "ddof", "correction": "ddof", "other": "",
-    "device": "", "requires_grad": "",
+    "device": "", "requires_grad": "", "axes": "axis",
+    "descending": "np.flip(np.sort(x), axis) for a falling order",
 }  # fmt: skip
-UNKNOWN_OPTION = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+UNKNOWN_OPTION = re.compile(r"(?:(?:\w+\.)*?(\w+)(?:\.__init__)?\(\) )?got an unexpected keyword argument '(\w+)'")
+# by what Python and NumPy say of a value that was given
+TEXTS = {
+    re.compile(text): advice
+    for text, advice in {
+        "data type .* not understood": "give a dtype of NumPy, such as np.float64 or 'float64'",
+        "only 0-dimensional arrays can be converted": "write np.sin(x) for math.sin(x), and x[0] for one number",
+        "negative dimensions": "give sizes that are at least 0",
+        "tuple index out of range": "count from 0 to x.ndim - 1: a shape has one size for each axis",
+        "tuple indices must be integers": "write x.shape[0]: sizes of a shape have no names",
+        "'Array' object is not iterable": "write np.atleast_1d(x): a number has no parts",
+        "object of type 'Array' has no len": "write np.size(x), which is 1 for a number",
+        "'SymDim' object is not callable": "leave out the brackets: sizes are numbers, x.size and x.shape[0]",
+        "'NDArray' object is not callable": "write x[i] for an element: brackets call a function",
+        "did not contain a loop with signature matching types .*<U": "convert texts to numbers, as with float(text)",
+        "invalid literal for int": "store numbers: convert texts before",
+        "'<=?' not supported between instances of 'str'": "pass a number in place of the text",
+    }.items()
+}
 # What to write, by names that anyshape or its module optimize is asked for.
 NAMES = {
     name: row
@@ -54,7 +75,8 @@ NAMES = {
         "numpy.random.default_rng(seed), and pass the generator as an argument": "PRNGKey key seed manual_seed",
         "f(x): a call records nothing, and anyshape.grad(f)(x) differentiates":
             "no_grad no_gradient enable_grad set_grad_enabled inference_mode",
-        "anyshape.jit(f): one program takes arrays of every size": "compile function njit script tf_function",
+        "anyshape.jit(f): one program takes arrays of every size":
+            "compile function njit script tf_function jit_compile",
         "anyshape.cluster.map_chunks": "pmap shard_map sharding distributed",
         "anyshape.grad(f)(x)":
             "GradientTape backward requires_grad deriv grad_named gradient derivative",
@@ -85,9 +107,12 @@ NAMES = {
     }.items()
     for name in names.split()
 }  # fmt: skip
+# by the name of what is called with too few arguments
+CALLS = {"Ragged": "Ragged.from_list(arrays), or Ragged(flat, lengths) for rows one after the other"}
 # by an option of a transform
 KEYWORDS = {
     **dict.fromkeys(("argnum", "wrt", "argnames", "x_argnum"), "argnums, positions of arguments, in place of {name}"),
+    "axis": "in_axes in place of {name}", "minimum": "min in place of {name}", "maximum": "max in place of {name}",
     "in_dims": "in_axes in place of {name}", "out_dims": "out_axes in place of {name}",
     "abstracted_axes": "dynamic_shapes in place of {name}", "excluded": "in_axes=None for these arguments",
     "holomorphic": "anyshape.jvp(f, (z,), (1.0,)) for the derivative of a holomorphic function",
@@ -106,16 +131,18 @@ METHODS = {
     "zero_grad": "leave it out: gradients are what anyshape.grad(f)(params) returns, and are not stored",
     **dict.fromkeys(("state_dict", "load_state_dict", "state"), "o.init(params): the state is a tree, beside it"),
     "update": "config.name = value for a setting",
+    "cache_clear": "f.clear_cache()", "cache_parameters": "f.cache_info()",
     "param_groups": "o.init(params): parameters are arguments",
     "export": "anyshape.export(f)(*specs)", "save": "anyshape.export(f)(*specs).save(file)",
     **dict.fromkeys(("lower", "eval_shape", "make_jaxpr"), "anyshape.trace(f)(*specs), which prints as its graph"),
 }  # fmt: skip
+_COMPILES = "compile= chooses"
 _LEFT_OUT = {
     **dict.fromkeys(("dynamic", "fullgraph"), "every program takes all sizes"),
     **dict.fromkeys(("donate_argnums", "donate_argnames"), "memory is used again where nothing reads it"),
     **dict.fromkeys(("create_graph", "retain_graph", "persistent"), "gradients nest as they are"),
     **dict.fromkeys(("device", "backend"), "it is the CPU"),
-    **dict.fromkeys(("nopython", "parallel", "fastmath", "cache", "nogil", "mode", "inline"), "compile= chooses"),
+    **dict.fromkeys(("nopython", "parallel", "fastmath", "cache", "nogil", "mode", "inline"), _COMPILES),
     **dict.fromkeys(("axis_name", "spmd_axis_name", "reduce_axes"), "reduce the results of vmap outside of it"),
     **dict.fromkeys(("enable_x64", "jax_enable_x64"), "floats are float64, as NumPy's are"),
     **dict.fromkeys(("jax_platform_name", "jax_platforms"), "it is the CPU, or where the arrays are"),
@@ -128,8 +155,13 @@ _LEFT_OUT = {
 
 def instead_of_name(name: str) -> str:
     """Return what to write instead of a name that anyshape does not have, "" where nothing is known of it."""
-    row = NAMES.get(name) or FUNCTIONS.get(name) or (f"numpy.{name}" if name in np.__all__ else "")
-    return f"write {row.format(name=name)}" if row else ""
+    row = (
+        NAMES.get(name)
+        or NAMES.get(name.lower())
+        or FUNCTIONS.get(name)
+        or (f"numpy.{name}" if name in np.__all__ else "")
+    )
+    return f"write {row.format(name=name.lower())}" if row else ""
 
 
 def missing(module: Any, name: str) -> AttributeError:
@@ -138,27 +170,40 @@ def missing(module: Any, name: str) -> AttributeError:
     if name.startswith("_"):
         return error
     if not (advice := instead_of_name(name)):
-        names = {n.lower(): n for n in getattr(module, "__all__", None) or dir(module)}
-        alike = load("difflib").get_close_matches(name.lower(), names, 1, 0.7)
-        advice = f"write {module.__name__}.{names[alike[0]]}" if alike else ""
+        near = alike(name, getattr(module, "__all__", None) or dir(module))
+        advice = f"write {module.__name__}.{near}" if near else ""
     if advice:
         error.add_note(f"  {advice}")
     return error
 
 
+def alike(name: str, names: Iterable[str]) -> str:
+    """Return the name that another one is likely to mean, in any case of letters, "" if there is none."""
+    by_lower = {n.lower(): n for n in names if not n.startswith("_")}
+    near = load("difflib").get_close_matches(name.lower(), by_lower, 1, 0.7)
+    return by_lower[near[0]] if near else ""
+
+
 def no_method(owner: Any, name: str) -> Any:
     """Raise the error for an attribute that an optimiser or a jitted function does not have."""
     error = AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}", name=name, obj=owner)
-    if name in METHODS:
-        error.add_note(f"  {'' if METHODS[name].startswith('leave') else 'write '}{METHODS[name]}")
+    advice = METHODS.get(name) or ("" if name.startswith("_") else alike(name, dir(type(owner))))
+    if advice:
+        error.add_note(f"  {'' if advice.startswith('leave') else 'write '}{advice}")
     raise error
 
 
 def instead_of_keyword(name: str, parameters: tuple[str, ...]) -> str:
     """Return what to write instead of an option that a transform with these parameters does not have."""
-    if name in _LEFT_OUT:
+    if name in _LEFT_OUT and (_LEFT_OUT[name] != _COMPILES or "compile" in parameters):
         return f"leave {name} out: {_LEFT_OUT[name]}"
     if name in KEYWORDS:
         return f"write {KEYWORDS[name].format(name=name)}"
-    alike = load("difflib").get_close_matches(name, parameters, 1)
-    return f"write {alike[0]} in place of {name}" if alike else ""
+    near = OPTIONS.get(name, "") if OPTIONS.get(name) in parameters else ""
+    near = near or next(iter(load("difflib").get_close_matches(name, parameters, 1)), "")
+    return f"write {near} in place of {name}" if near else f"it takes {', '.join(parameters)}" if parameters else ""
+
+
+def instead_of_value(error: Exception) -> str:
+    """Return what to write where Python or NumPy refuse a value, "" where nothing is known of their text."""
+    return next((advice for text, advice in TEXTS.items() if text.search(str(error))), "")

@@ -34,7 +34,8 @@ class _Flat:
         result = self.function(*args, **kwargs)
         if (outputs := pytrees.flatten_as(result, self.result)) is None:
             name, advice = pytrees.function_name(self.function), "return what result_spec describes"
-            problem = f"gave {pytrees.flatten(result)[1]}, not {self.result} as declared"
+            returned, declared = map(pytrees.structure_text, (pytrees.flatten(result)[1], self.result))
+            problem = f"gave {returned}, not {declared} as declared"
             raise ArgumentError("pure_callback", name, problem, advice)
         return outputs
 

@@ -55,6 +55,7 @@ class Dim(SymDim):
 
     __slots__ = ()
 
+    @short_traceback
     def __init__(self, name: str, min: int = 0, max: int | None = None) -> None:
         low, high = _range(name, min, max)
         labels = itertools.chain([name], (f"{name}@{i}" for i in itertools.count(2)))
@@ -128,6 +129,7 @@ class SymbolicScope(Scope):
     (True, 1, True)
     """
 
+    @short_traceback
     def __init__(
         self, constraints: Sequence[str] = (), dims: Iterable[Dim] = (), *, min: int = 0, max: int | None = None
     ) -> None:
@@ -376,7 +378,10 @@ class SymbolicShape(Sizes):
     def __new__(cls, sizes: Iterable[Any] = ()) -> SymbolicShape:
         if not isinstance(sizes, Iterable) or isinstance(sizes, str):
             raise SpecError(str(sizes), "is not a shape", "give a tuple of ints and symbolic sizes")
-        self = super().__new__(cls, [_checked(s) for s in sizes])
+        if has_type(sizes, np.ndarray) and sizes.dtype.kind not in "iu":
+            raise SpecError(f"an array of {sizes.dtype}", "is not a shape", "pass x.shape, or x for what it describes")
+        sizes = tuple(sizes)
+        self = super().__new__(cls, [_checked(s, sizes) for s in sizes])
         _joint(self)
         return self
 
@@ -521,13 +526,13 @@ class SymbolicShape(Sizes):
 register_as_tuple(SymbolicShape)
 
 
-def _checked(size):
+def _checked(size, shape: Any = None):
     """Return a size of a shape; raise SpecError for anything else."""
     if isinstance(size, SymDim):
         return size
     if has_type(size, (bool, np.bool_)) or not has_type(size, _NUMBERS) or size < 0:
         advice = "give ints that are at least 0, symbolic sizes, or a text such as 'n, 3'"
-        raise SpecError(f"a shape with {size!r}", f"{size!r} is not a size", advice)
+        raise SpecError(str(shape or size), f"{size!r} is not a size", advice)
     if size > LARGEST_SIZE:
         raise SpecError("a shape", "has a size that is larger than any array", f"give sizes of at most {LARGEST_SIZE}")
     return int(size)
@@ -638,10 +643,16 @@ class ShapeDtypeStruct:
     value: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        try:
+            object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        except TypeError:
+            advice = "give a dtype of NumPy, such as np.float64 or 'float64'"
+            raise DTypeError("ShapeDtypeStruct", f"{self.dtype!r} is not a dtype", advice) from None
         if self.dtype.kind not in NUMERIC + "O":  # random generators are objects
             raise DTypeError("ShapeDtypeStruct", f"{self.dtype} is not a dtype of numbers", "give a numeric dtype")
-        if not isinstance(self.shape, str):
+        if isinstance(self.shape, str):
+            SymbolicScope().read(self.shape.replace("<=", "").replace("?", "1"))  # of results that have bounds
+        else:
             object.__setattr__(self, "shape", SymbolicShape(self.shape))
         if self.value is not None:
             self._check_value()
@@ -663,6 +674,9 @@ class ShapeDtypeStruct:
     def ndim(self) -> int:
         """Number of axes."""
         return len(SymbolicScope().read(self.shape) if isinstance(self.shape, str) else self.shape)
+
+
+ShapeDtypeStruct.__init__ = short_traceback(ShapeDtypeStruct.__init__)  # type: ignore[method-assign]
 
 
 def _is_size(x) -> bool:

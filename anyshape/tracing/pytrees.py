@@ -321,9 +321,8 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
         raise ArgumentError("register_pytree_node", "cls", f"is {cls!r:.50}", "give a class")
     if (flatten is None) != (unflatten is None) or (flatten is None and declared_fields(cls) is None):
         advice = "give flatten and unflatten, or make it a dataclass"
-        raise ArgumentError(
-            "register_pytree_node", cls.__name__, "is not a dataclass and has no flatten and unflatten", advice
-        )
+        problem = "is not a dataclass and has no flatten and unflatten"
+        raise ArgumentError("register_pytree_node", cls.__name__, problem, advice)
     by_fields = flatten is None or unflatten is None
     take = flatten_fields if flatten is None else flatten
     make = made_of_fields if unflatten is None else unflatten
@@ -359,10 +358,8 @@ def flatten(tree: Any, function: str = "the function") -> tuple[list[Any], Any]:
     except RecursionError:
         if (key := _key_of_cycle(tree, (), set())) is None:
             raise
-        problem = f"holds itself, under {key}"
-        raise ArgumentError(
-            function, "a container", problem, "leave it out there, or hold a copy of its parts"
-        ) from None
+        advice = "leave it out there, or hold a copy of its parts"
+        raise ArgumentError(function, "a container", f"holds itself, under {key}", advice) from None
     return leaves, structure
 
 
@@ -495,8 +492,9 @@ def flatten_prefix(prefix: Any, tree: Any, function: str, argument: str, *, none
     except ValueError as error:
         first = next(iter(optree.prefix_errors(prefix, tree, none_is_leaf=True, namespace=NAMESPACE)), None)
         text = _brief(str(first(argument))) if first else str(error)
-        advice = "give one entry per argument, or a tree that is a prefix of the arguments"
-        raise ArgumentError(function, argument, f"does not match the arguments: {text}", advice) from None
+        of = "results" if argument.startswith("out") else "arguments"
+        advice = f"give one entry for each, or a tree that is a prefix of the {of}"
+        raise ArgumentError(function, argument, f"does not match the {of}: {text}", advice) from None
     entries, structure = optree.tree_flatten(prefix, none_is_leaf=True, namespace=NAMESPACE)
     like = optree.tree_structure(tree, none_is_leaf=none_is_leaf, namespace=NAMESPACE)
     return _repeated(structure, iter(entries), like)
@@ -775,6 +773,8 @@ def advice_for(x: Any) -> str:
     """Return what to pass instead of a leaf that is not an array."""
     if has_type(x, np.random.BitGenerator):
         return "pass a numpy.random.Generator, such as numpy.random.default_rng(0)"
+    if hasattr(type(x), "readline"):
+        return "pass what it holds: read it before, as with np.loadtxt"
     if has_type(x, (set, frozenset)) or hasattr(type(x), "__next__"):
         return "pass a list or a tuple"
     if has_type(x, numbers.Number):

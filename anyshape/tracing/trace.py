@@ -294,9 +294,8 @@ def _refuse_made_functions(name: str, tree, arguments) -> None:
         for x in made:
             if id(x) not in passed:
                 advice = "return arrays, and make functions of them outside"
-                raise errors.ArgumentError(
-                    name, "the result", f"holds {x!r:.50}, a function made while tracing", advice
-                )
+                shown = getattr(x, "__qualname__", None) or f"a {type(x).__name__}"
+                raise errors.ArgumentError(name, "the result", f"holds {shown}, made while tracing", advice)
 
 
 def _last_line(error: BaseException) -> SourceLine | None:

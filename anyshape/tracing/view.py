@@ -11,6 +11,7 @@ import numpy as np
 
 from anyshape.errors import SpecError
 from anyshape.graph.ir.builder import user_line
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import Verdict, equal
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.shapes import strided_view
@@ -50,6 +51,7 @@ class View:
 
     __slots__ = ("_scope", "_view")
 
+    @short_traceback
     def __init__(self, shape: Iterable[Any], strides: Iterable[Any] | None = None, offset=0, mask=None) -> None:
         sizes = SymbolicShape(shape)
         steps = None if strides is None else tuple(strides)

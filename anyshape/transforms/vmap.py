@@ -186,7 +186,9 @@ def _axes(in_axes, args: tuple[Any, ...], leaves: Sequence[Any], name: str) -> l
 
 
 def _axis(axis, rank: int, name: str, path: str, option: str = "in_axes") -> int:
-    if has_type(axis, bool) or not has_type(axis, int) or not -rank <= axis < rank:
+    if has_type(axis, bool) or not has_type(axis, int):
+        raise ArgumentError(name, option, f"is {axis!r} for {path}", "give the number of an axis, or None to share it")
+    if not -rank <= axis < rank:
         advice = (
             f"give {option} from {-rank} to {rank - 1}" if rank else "give it None in in_axes: all examples share it"
         )
@@ -430,7 +432,7 @@ def hessian(
     """
     declared = Declared(static_argnums, static_argnames, dynamic_shapes)
     first = jacrev(function, argnums, has_aux, **declared.keywords())
-    name = f"jacfwd({pytrees.function_name(first)})"
+    name = f"hessian({pytrees.function_name(function)})"
     transformed = _forward(name, first, argnums, has_aux, may_pull=True)
     return derivative(transformed, name, (hessian, function, argnums, has_aux), declared)
 
@@ -453,7 +455,7 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     """
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     gradient = memoised(function, argnums, grad)  # so that its derivatives are traced once
-    return along_tangents("hvp", gradient, f"jvp({pytrees.function_name(gradient)})", _hvp_of, primals, tangents)
+    return along_tangents("hvp", gradient, f"hvp({pytrees.function_name(function)})", _hvp_of, primals, tangents)
 
 
 def _hvp_of(gradient: Callable[..., Any], name: str) -> Callable[..., Any]:

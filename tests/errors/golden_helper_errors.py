@@ -247,7 +247,7 @@ def conversion_to_objects():
 
 
 @mistake("""np.array(['a', 'b'])[x]: a NumPy array needs the value of a traced array i64[x.shape[0]], which is not known while tracing at model.py
-  use anyshape.numpy (take(x, i) for x[i], stack for a list) or anyshape.numpy.special""")
+  write `import anyshape.numpy as np`, whose functions and generators take traced arrays""")
 def texts_by_a_traced_index():
     jit(lambda x: np.array(["a", "b"])[x])(np.arange(2))
 

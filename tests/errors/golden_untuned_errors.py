@@ -371,7 +371,7 @@ def integers_divided_in_place():
 
 @mistake(
     """vmap(<lambda>): in_axes does not match the arguments: the argument has no 'v' and in_axes[0] has no 'w'
-  give one entry per argument, or a tree that is a prefix of the arguments"""
+  give one entry for each, or a tree that is a prefix of the arguments"""
 )
 def axes_of_a_tree_with_other_keys():
     vmap(lambda p, x: p["w"] @ x, in_axes=({"v": 0}, 0))({"w": ones(3, 2, 2)}, ones(3, 2))
@@ -623,7 +623,7 @@ def shape_of_a_callback():
 
 
 @mistake(
-    """x must be positive: False at model.py
+    """x must be positive at model.py
   pass arguments that satisfy this check"""
 )
 def check_that_fails():

@@ -245,7 +245,7 @@ RESULTS = [
     (lambda x: object(), "the result is of type object"),
     (lambda x: {"a": [x, object()]}, r"the result\['a'\]\[1\] is of type object"),
     (lambda x: {1, 2}, "the result is of type set"),
-    (lambda x: lambda: x, "the result holds <function .*, a function made while tracing"),
+    (lambda x: lambda: x, "the result holds .*lambda>, made while tracing"),
 ]
 
 
@@ -568,8 +568,8 @@ VMAPS = [
     (lambda: vmap(lambda a: a, in_axes=5)(M), TypeError, r": a has no axis 5"),
     (lambda: vmap(lambda p: p["w"], in_axes=({"w": 2},))({"w": M}), TypeError, r"p\['w'\] has no axis 2"),
     (lambda: vmap(lambda a: a, in_axes=(0, 0))(M), TypeError, "in_axes has 2 entries for 1 arguments"),
-    (lambda: vmap(lambda a: a, in_axes="a")(M), TypeError, "has no axis a"),
-    (lambda: vmap(lambda a: a, in_axes=0.0)(M), TypeError, "has no axis 0.0"),
+    (lambda: vmap(lambda a: a, in_axes="a")(M), TypeError, "in_axes is 'a' for a"),
+    (lambda: vmap(lambda a: a, in_axes=0.0)(M), TypeError, "in_axes is 0.0 for a"),
     (lambda: vmap(lambda a: a)(1.0), TypeError, r": a has no axis 0"),
     (lambda: vmap(lambda a: a, in_axes=None)(M), TypeError, "maps no argument"),
     (lambda: vmap(lambda a: a, in_axes=None, axis_size=2.5)(M), TypeError, "2.5 is not an integer"),

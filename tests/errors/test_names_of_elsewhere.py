@@ -1,6 +1,8 @@
 """Names, options and classes of other libraries are answered with what to write here."""
 
 import dataclasses
+import io
+import math
 import types
 from pathlib import Path
 
@@ -8,11 +10,27 @@ import numpy as np
 import pytest
 
 import anyshape
-from anyshape import config, errors, eval_shape, grad, jit, optimize, register_pytree_node, trace, vmap
-from anyshape.scipy import stats
+from anyshape import (
+    Dim,
+    Ragged,
+    ShapeDtypeStruct,
+    config,
+    errors,
+    eval_shape,
+    grad,
+    hessian,
+    jacfwd,
+    jit,
+    optimize,
+    register_pytree_node,
+    trace,
+    vmap,
+)
+from anyshape.scipy import interpolate, linalg, sparse, special, stats
 from anyshape.support import elsewhere
 
 X = np.array([0.5, 1.5, -2.5])
+ROWS = (1, 2)
 
 
 def shown(error):
@@ -66,10 +84,62 @@ def test_an_option_of_another_library_is_answered(transform, option, advice):
     assert advice in shown(error)
 
 
-def test_an_option_that_nothing_resembles_has_no_note():
+def test_an_option_that_nothing_resembles_is_answered_by_all_that_there_are():
     with pytest.raises(TypeError) as error:
         jit(np.sum, zzz=0)
-    assert "\n" not in shown(error)
+    assert "\n  it takes function, static_argnums, static_argnames, " in shown(error)
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        (lambda: jit(lambda x: np.sum(x, axes=0))(X), "write axis in place of axes"),
+        (lambda: jit(lambda x: np.sort(x, descending=True))(X), "np.flip(np.sort(x), axis)"),
+        (lambda: jit(lambda x: special.logsumexp(x, dim=0))(X), "write axis in place of dim"),
+        (lambda: jit(lambda x: np.zeros(-2))(X), "give sizes that are at least 0"),
+        (lambda: jit(lambda x: x.astype("flaot"))(X), "give a dtype of NumPy"),
+        (lambda: jit(lambda x: x.size())(X), "leave out the brackets"),
+        (lambda: jit(lambda x: math.sin(x))(X), "write np.sin(x) for math.sin(x)"),
+        (lambda: jit(lambda x: x.shape[5])(X), "one size for each axis"),
+        (lambda: jit(lambda x: x.rehsape(1))(X), "write x.reshape"),
+        (lambda: jit(lambda x: stats.norm.log_prob(x))(X), "write norm.logpdf"),
+        (lambda: jit(lambda x: linalg.cho_solve(x, x))(X), "pass (c, lower)"),
+        (lambda: jit(lambda x: interpolate.interp1d(x, x[:2])(1.0))(X), "make x.shape[0] 2"),
+        (lambda: jit(lambda x: sparse.linalg.cg(x, x))(X[None, :2]), "make x.shape[1] 1, or x.shape[0] 2"),
+        (lambda: optimize.chain(optimize.adam), "write adam(...)"),
+        (lambda: optimize.clip_by_global_norm("a"), "as in clip_by_global_norm(1.0)"),
+        (lambda: optimize.sgd(0.1, momentum=X), "give one number, such as 0.9"),
+        (lambda: optimize.adam(0.1, momentum=0.9), "it takes learning_rate, b1, b2, eps"),
+        (lambda: optimize.Adagrad(0.1), "optax.adagrad"),
+        (lambda: optimize.minimize(np.sum), "write minimize(fun, x0)"),
+        (lambda: optimize.minimize(lambda x, a: np.sum(x), X), "minimize calls it as fun(x, *args)"),
+        (lambda: Ragged([X]), "write Ragged.from_list(arrays)"),
+        (lambda: Dim("n", minimum=3), "write min in place of minimum"),
+        (lambda: ShapeDtypeStruct("-1"), "give sizes that are at least 0"),
+        (lambda: ShapeDtypeStruct("n m"), "'m' is not expected here"),
+        (lambda: ShapeDtypeStruct("n", "flaot"), "give a dtype of NumPy"),
+        (lambda: ShapeDtypeStruct(X), "pass x.shape"),
+        (lambda: jit(lambda x: x)(io.StringIO()), "read it before"),
+        (lambda: vmap(lambda x: x, axis=0)(X), "write in_axes in place of axis"),
+        (lambda: jacfwd(lambda x: x, mode="fwd"), "it takes function, argnums"),
+        (lambda: hessian(np.sum, argnums=1)(X), "hessian(sum): argnums 1"),
+        (lambda: anyshape.hvp(np.sum, X, X), "hvp(sum): primals is of type ndarray"),
+    ],
+    ids=lambda row: row if isinstance(row, str) else "",
+)
+def test_a_mistake_is_answered_with_what_to_write(call, advice):
+    with pytest.raises(Exception) as error:
+        call()
+    assert advice in shown(error) and "raised inside of anyshape" not in shown(error)
+
+
+def test_an_error_of_the_users_own_list_is_left_alone():
+    def chooses(x):
+        return ROWS[5] * x
+
+    with pytest.raises(IndexError) as error:
+        jit(chooses)(X)
+    assert shown(error) == "tuple index out of range"
 
 
 def test_a_setting_that_does_not_exist_is_answered():

@@ -6,11 +6,12 @@ traceback of an error and raises it again. The line above the remaining ones is 
 
 import ast
 import functools
+import linecache
 import re
 import threading
 from collections.abc import Callable, Iterator
 from opcode import opmap
-from types import FunctionType, TracebackType
+from types import FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar
 
 from anyshape.errors import AnyshapeError
@@ -22,6 +23,7 @@ from anyshape.support.packages import load
 F = TypeVar("F", bound=Callable[..., Any])
 _RAISE = opmap["RAISE_VARARGS"]
 _OTHER_ARGUMENTS = re.compile(r"(\S+)\(\) (?:takes|missing) .*positional argument")
+_OF_CALL = re.compile(r"(?:\w+\.)*?(\w+)(?:\.__init__)?\(\) (?:takes|missing|got) ")
 _UNPLANNED = 'raised inside of anyshape; anyshape.config.traceback = "full" shows where'
 _OF_FUNCTIONS = frozenset(("checkpoint", "explain", "export", "jit", "profile", "trace"))  # take a function alone
 
@@ -156,7 +158,7 @@ def _note_once(error: BaseException) -> None:
     if error.__traceback__ is not None and _LATEST.identity != id(error):
         _LATEST.identity = id(error)
         entries = list(_entries(error.__traceback__))
-        if isinstance(error, TypeError) and _is_library(entries[-1]) and (advice := _as_called(error, entries)):
+        if isinstance(error, TypeError) and _is_foreign(entries[-1]) and (advice := _as_called(error, entries)):
             error.add_note(advice)
         else:
             _note_if_unplanned(error, entries[-1])
@@ -166,14 +168,24 @@ def _as_called(error: TypeError, entries: list[TracebackType]) -> str:
     """Return how a function of the library calls the user's function that takes other arguments, "" if unknown."""
     if (match := _OTHER_ARGUMENTS.match(str(error))) is None:
         return ""
-    for frame in [entry.tb_frame for entry in reversed(entries) if _is_library(entry)]:
+    for frame in filter(user_stack.is_library_frame, _frames(entries)):
         name = frame.f_code.co_name
         doc = getattr(frame.f_globals.get(name), "__doc__", None) or ""
         for parameter in frame.f_code.co_varnames[: frame.f_code.co_argcount]:
-            is_it = getattr(frame.f_locals.get(parameter), "__qualname__", "") == match[1]
+            value = frame.f_locals.get(parameter)
+            is_it = callable(value) and getattr(value, "__qualname__", "") == match[1]
             if is_it and (written := re.search(rf"\b{parameter}\([^)]+\)", doc)):
                 return f"  {name} calls it as {written[0]}: give it these parameters"
     return ""
+
+
+def _frames(entries: list[TracebackType]) -> Iterator[FrameType]:
+    """Yield the frames of a traceback and those that called them, innermost first."""
+    yield from [entry.tb_frame for entry in reversed(entries)]
+    frame = entries[0].tb_frame.f_back
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def _note_if_unplanned(error: BaseException, last: TracebackType) -> None:
@@ -185,18 +197,38 @@ def _note_if_unplanned(error: BaseException, last: TracebackType) -> None:
     is_call_of_user = user_stack.is_caller_of_user(frame) or frame.f_code is _SHORTENING
     if on_purpose or not _is_library(last) or is_call_of_user or getattr(error, "__notes__", None):
         return
-    error.add_note(_UNPLANNED)
+    advice = load("anyshape.support.elsewhere").instead_of_value(error)
+    if advice or not _is_written_by_user(error):
+        error.add_note(f"  {advice}" if advice else _UNPLANNED)
+
+
+def _is_written_by_user(error: BaseException) -> bool:
+    """Return whether a user's line names the function whose arguments an error calls wrong."""
+    call = _OF_CALL.match(str(error)) if isinstance(error, TypeError) else None
+    users = [entry for entry in _entries(error.__traceback__) if user_stack.is_user_frame(entry.tb_frame)]
+    if call is None or not users:
+        return False
+    line = linecache.getline(users[-1].tb_frame.f_code.co_filename, users[-1].tb_lineno)
+    return re.search(rf"\b{call[1]}\b", line) is not None
+
+
+def ends_in_library(error: BaseException) -> bool:
+    """Return whether a function of anyshape raised an error."""
+    entries = [*_entries(error.__traceback__)]
+    return bool(entries) and _is_library(entries[-1])
 
 
 def _note_on_the_call(error: TypeError, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     """Tell how to call a transform that got the arguments of the function along with it, or an option it lacks."""
-    name, text = function.__name__, str(error)
-    if getattr(error, "__notes__", None) or not text.startswith(f"{name}() "):
+    called, text = f"{function.__qualname__}()", str(error)
+    if getattr(error, "__notes__", None) or not text.startswith(f"{called} "):
         return
-    if name in _OF_FUNCTIONS and args and callable(args[0]) and text.startswith(f"{name}() takes "):
+    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    if name in _OF_FUNCTIONS and args and callable(args[0]) and text.startswith(f"{called} takes "):
         error.add_note(f"  write {name}(f)(...): it returns a function, and that one takes the arguments")
-    elif text.startswith(f"{name}() missing "):
-        error.add_note(f"  write {name}({', '.join(_required(function))})")
+    elif text.startswith(f"{called} missing "):
+        written = f"{name}({', '.join(_required(function))})"
+        error.add_note(f"  write {load('anyshape.support.elsewhere').CALLS.get(name, written)}")
     elif advice := _on_the_option(text, function, args):
         error.add_note(f"  {advice}")
 
@@ -206,20 +238,23 @@ def _on_the_option(text: str, function: Any, args: tuple[Any, ...]) -> str:
     elsewhere = load("anyshape.support.elsewhere")
     if (unknown := elsewhere.UNKNOWN_OPTION.fullmatch(text)) is None:
         return ""
-    code = function.__code__
-    options = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    advice: str = elsewhere.instead_of_keyword(unknown[2], options)
-    if not advice and args and unknown[2] in getattr(getattr(args[0], "__code__", None), "co_varnames", ()):
+    of_user = getattr(args[0], "__code__", None) if args and callable(args[0]) else None
+    if unknown[2] in getattr(of_user, "co_varnames", ()):
         return f"write {unknown[1]}(f)(..., {unknown[2]}=...): that is an argument of the function"
+    advice: str = elsewhere.instead_of_keyword(unknown[2], tuple([p.name for p in _parameters(function)]))
     return advice
 
 
 def _required(function: Any) -> list[str]:
     """Return the parameters of a function that have no default, as a call gives them."""
-    code, defaults = function.__code__, function.__kwdefaults__ or {}
-    names, count = code.co_varnames, code.co_argcount
-    further = names[count : count + code.co_kwonlyargcount]
-    return [*names[: count - len(function.__defaults__ or ())], *[f"{n}=..." for n in further if n not in defaults]]
+    variable = (2, 4)  # kinds of *args and **kwargs
+    required = [p for p in _parameters(function) if p.default is p.empty and p.kind not in variable]
+    return [f"{p.name}=..." if p.kind == p.KEYWORD_ONLY else p.name for p in required]
+
+
+def _parameters(function: Any) -> list[Any]:
+    """Return the parameters of a function or a method, as `inspect` describes them."""
+    return [p for p in load("inspect").signature(function).parameters.values() if p.name != "self"]
 
 
 _SHORTENING = short_traceback(shorten_traceback).__code__

@@ -182,7 +182,7 @@ _SIZE_ADVICE = (
     "functions of anyshape.numpy take it for a size as it is: anyshape.numpy.zeros(k)"
 )
 _CONVERT_ADVICE = "return the array, and convert it outside the traced function"
-_ARRAY_ADVICE = "use anyshape.numpy (take(x, i) for x[i], stack for a list) or anyshape.numpy.special"
+_ARRAY_ADVICE = "write `import anyshape.numpy as np`, whose functions and generators take traced arrays"
 _FRACTION_ADVICE = "an int is needed here: of a size, write n // 2 for n / 2 and for n * 0.5; or pass a static int"
 
 

@@ -67,15 +67,15 @@ class interp1d(FixedAttributes):
             raise ArgumentError("interp1d", "x", f"has {x.ndim} axes", "pass a vector")
         names = {order: name for name, order in _ORDERS.items()}
         self.kind: Any = choice_of("interp1d", "kind", names.get(kind, kind), ("linear", *_STEPS, *_ORDERS))
+        if self.traced:
+            ctx, (count,), values = context_of("interp1d", x, y), sizes(x), sizes(y)[self.axis]
+            ctx.require_equal(count, values, f"{count} points have {values} values")
+            ctx.require(at_least(count, _ORDERS.get(self.kind, 0) + 1), "there are too few points")
         if not assume_sorted:
             order = xp.argsort(x, kind="stable")
             x, y = x[order], xp.take(y, order, axis=self.axis)
         y = y if y.dtype.kind in "fc" else y.astype(np.float64)
         self.x, self.y = x, xp.moveaxis(y, self.axis, 0)
-        if self.traced:
-            ctx, (count,), values = context_of("interp1d", x, y), sizes(x), sizes(self.y)[0]
-            ctx.require_equal(count, values, f"{count} points have {values} values")
-            ctx.require(at_least(count, _ORDERS.get(self.kind, 0) + 1), "there are too few points")
         self.fill_value = fill_value
         self.bounds_error: bool = not free and (_is_nan(fill_value) if bounds_error is None else bounds_error)
 

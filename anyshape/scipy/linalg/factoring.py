@@ -20,6 +20,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.served import signed_as_in
 from anyshape.support.packages import scipy_linalg
+from anyshape.support.true_types import has_type
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.control import stop_gradient
@@ -73,9 +74,18 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
     return xp.linalg.cholesky(a, upper=not lower), bool(lower)
 
 
+def pair_of(name: str, factored: Any) -> Any:
+    """Return a factor and the side that it is on; raise ArgumentError for a factor alone."""
+    if not has_type(factored, (tuple, list)) or len(factored) != 2:
+        raise ArgumentError(
+            name, "its first argument", "is not a pair", "pass (c, lower), as the factorisation gave it"
+        )
+    return factored
+
+
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
     """Return x with a x = b by the factor of a that `cho_factor` gave, for b of shape (n,) or (..., n, k)."""
-    factor, lower = c_and_lower
+    factor, lower = pair_of("cho_solve", c_and_lower)
     first, last = (0, 2) if lower else (2, 0)
     return solve_triangular(factor, solve_triangular(factor, b, first, lower), last, lower)
 

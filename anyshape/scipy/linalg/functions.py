@@ -22,7 +22,7 @@ from anyshape.ops import factorisations as mf
 from anyshape.ops import linalg as la
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.linalg.factoring import in_double, refuse_option
+from anyshape.scipy.linalg.factoring import in_double, pair_of, refuse_option
 from anyshape.scipy.linalg.structured import from_bands
 from anyshape.scipy.operands.served import signed_as_in
 from anyshape.support.packages import scipy_linalg
@@ -330,7 +330,7 @@ def cho_solve_banded(cb_and_lower: Any, b: Any, overwrite_b: bool = False, check
 
     The number of rows of the band must be known when the function is traced.
     """
-    band, lower = cb_and_lower
+    band, lower = pair_of("cho_solve_banded", cb_and_lower)
     band = as_matrices("cho_solve_banded", band)
     width = static_int(band.shape[-2], "cho_solve_banded", "the number of rows of the band") - 1
     for is_adjoint in (not lower, lower):

@@ -28,7 +28,10 @@ def signed_as_in(package: Any) -> Callable[[Function], Function]:
 
         @functools.wraps(function)
         def served(*args, **kwargs):
-            bound = signature.bind(*args, **kwargs)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{name}() {error}") from None
             bound.apply_defaults()
             for key, default in defaults.items():
                 if bound.arguments.pop(key) is not default:

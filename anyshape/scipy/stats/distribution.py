@@ -7,6 +7,7 @@ invalid parameters are handled here, once for all families. Concrete arguments g
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,11 +19,17 @@ from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.numpy.serve import guarded, refuse
 from anyshape.scipy.operands.conversion import real_floats
+from anyshape.support import elsewhere
 from anyshape.support.packages import scipy_stats
 from anyshape.transforms.control import stop_gradient
 
 Function = Callable[..., Any]
 INF = np.inf
+# as torch, JAX and TensorFlow call them
+_METHODS = {
+    "log_prob": "logpdf", "prob": "pdf", "sample": "rvs", "quantile": "ppf", "icdf": "ppf", "log_cdf": "logcdf",
+    "survival_function": "sf", "log_survival_function": "logsf", "variance": "var", "stddev": "std",
+}  # fmt: skip
 
 
 def positive(*shapes: Any) -> Any:
@@ -189,7 +196,12 @@ class Family:
     def __getattr__(self, method: str) -> Any:
         if method.startswith("_"):
             raise AttributeError(method)
-        return guarded(getattr(getattr(scipy_stats, self.name), method), f"scipy.stats.{self.name}.{method}")
+        if not hasattr(theirs := getattr(scipy_stats, self.name), method):
+            error = AttributeError(f"{self.name} has no method {method!r}", name=method, obj=self)
+            near = _METHODS.get(method) or elsewhere.alike(method, dir(theirs))
+            error.add_note(f"  write {self.name}.{near}(x, ...)" if near else "  it has the methods of SciPy's")
+            raise error
+        return guarded(getattr(theirs, method), f"scipy.stats.{self.name}.{method}")
 
     # -- densities
 
@@ -296,7 +308,8 @@ class Family:
             return signature.bind(*args, **parameters)
         except TypeError as error:
             advice = f"give its parameters: {', '.join(signature.parameters)}"
-            raise ArgumentError(self.name, "the call", str(error), advice) from None
+            problem = re.sub("^(?=too|multiple)", "has ", re.sub("^missing", "lacks", str(error)))
+            raise ArgumentError(self.name, "the call", problem, advice) from None
 
     def _call_scipy(self, method: str, args: tuple[Any, ...], parameters: dict[str, Any]):
         distribution = getattr(scipy_stats, self.name)

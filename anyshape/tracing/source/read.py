@@ -423,7 +423,7 @@ def _named(function: Any, names: tuple[str, ...]) -> list[Any]:
     for value in named:  # which grows by what is read of modules
         if type(value) is types.ModuleType and id(value) not in modules:
             modules[id(value)] = value
-            if value.__name__.partition(".")[0] not in _LIBRARIES:
+            if value.__name__.partition(".")[0] not in _UNREAD:
                 named += [vars(value)[name] for name in names if name in vars(value)]
     return named
 
@@ -440,7 +440,8 @@ def _is_worth(value: Any, choosing: bool, seen: set[types.CodeType]) -> bool:
     value = value.__func__ if type(value) is types.MethodType else value
     if type(value) is types.FunctionType:
         is_users = is_read_file(value.__code__.co_filename, value.__globals__)
-        return is_users and is_worth_reading(value, choosing, seen)
+        is_scipy = str(value.__module__).startswith("scipy.")  # its own code takes no traced values
+        return is_scipy or (is_users and is_worth_reading(value, choosing, seen))
     if has_type(value, (tuple, list, dict)):
         members = value.values() if has_type(value, (dict,)) else value
         return len(value) > _MOST_MEMBERS or any(callable(v) and _is_worth(v, choosing, seen) for v in members)
@@ -456,7 +457,7 @@ def _is_plain(value: Any) -> bool:
 _EMPTY = types.CellType()
 _CLOSED_OVER = (types.FunctionType, types.MethodType, functools.partial)
 _MOST_MEMBERS = 100  # of a container whose members are looked at
-_LIBRARIES = {"anyshape", "numpy", "scipy", *sys.stdlib_module_names}
+_UNREAD = {"anyshape", "numpy", *sys.stdlib_module_names}  # libraries whose functions take traced values
 _PLAIN = (types.ModuleType, types.BuiltinFunctionType, types.FunctionType, np.ndarray, np.generic, int, float, complex,
           str, tuple, list, dict, bytes, set, frozenset, type(None), np.ufunc, np.dtype)  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import sys
 import types
 from collections import deque
@@ -236,10 +238,22 @@ def _of_rows(function: Callable[..., Any], original: Any, args: Sequence[Any], k
         return extreme[0]
     if original in (sum, min, max) and type(args[0]) is KeptList and not args[1:]:
         return _of_numbers(function, original, args[0], kwargs)
-    new, named = [_array_of(x, original) for x in args], {k: _array_of(x, original) for k, x in kwargs.items()}
+    new = [_operand(name, x, original) for name, x in itertools.zip_longest(_parameters(original)[: len(args)], args)]
+    named = {k: _operand(k, x, original) for k, x in kwargs.items()}
     if args and type(args[0]) is KeptList and type(new[0]) is not list:
         return _OF_LISTS.get(original, function)(*new, **named)
     return function(*new, **named)
+
+
+def _parameters(function: Any) -> list[str]:
+    """Return the parameters of a function of SciPy, in their order; none for others."""
+    is_scipy = str(getattr(function, "__module__", "")).startswith("scipy")
+    return [*inspect.signature(function).parameters] if is_scipy else []
+
+
+def _operand(parameter: str | None, x: Any, function: Any) -> Any:
+    """Return the array that a list stands for, or its items where it is a tuple of further arguments."""
+    return tuple(x) if parameter == "args" and type(x) is KeptList and x.kind is tuple else _array_of(x, function)
 
 
 def _of_batches(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -16,6 +16,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 import anyshape.numpy as anp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.ops.subgraph_call import calls_with_lists
 from anyshape.program.pytree_codegen import PARTS
 from anyshape.support.true_types import has_type
@@ -58,6 +59,7 @@ class Ragged(NDArrayOperatorsMixin):
     flat: Any
     sizes: tuple[Any, ...]  # of each ragged axis, by example
 
+    @short_traceback
     def __init__(self, flat: Any, lengths: Any) -> None:
         self.flat = flat if isinstance(flat, Traced) else np.asarray(flat)
         lengths = lengths if isinstance(lengths, Traced) else _checked_lengths(np.asarray(lengths))

@@ -71,6 +71,7 @@ def _require_square(name: str, matrix, vectors: _Vectors) -> None:
     ctx = context_of(name, *vectors.leaves)
     if len(matrix.shape) != 2 or len(vectors.leaves) != 1 or vectors.leaves[0].ndim not in (1, 2):
         raise ctx.fail("a matrix multiplies no such right-hand side", "pass a square matrix and a vector")
+    ctx.require_equal(*(sizes(matrix) if hasattr(matrix, "meta") else matrix.shape), "the matrix must be square")
     (rows,) = sizes(xp.ravel(vectors.leaves[0]))
     for size in sizes(xp.zeros(matrix.shape)) if not hasattr(matrix, "meta") else sizes(matrix):
         ctx.require_equal(size, rows, f"the matrix has a side of {size}, and b has {rows} elements")
