@@ -90,7 +90,11 @@ def chain(*transformations: GradientTransformation) -> GradientTransformation:
     """
     for i, t in enumerate(transformations):
         if not all(hasattr(t, name) for name in GradientTransformation._fields):
-            advice = f"write {t.__name__}(...)" if callable(t) else "give transformations, such as adam(1e-3)"
+            advice = (
+                f"write {getattr(t, '__name__', 'f')}(...)"
+                if callable(t)
+                else "give transformations, such as adam(1e-3)"
+            )
             raise ArgumentError("chain", f"argument {i + 1}", f"is {_shown_type(t)}, not a transformation", advice)
 
     def init(params):

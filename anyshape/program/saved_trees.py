@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copyreg
 import dataclasses
+import enum
 import functools
 import inspect
 import keyword
@@ -17,11 +18,13 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import optree
 
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.encode import Malformed, choice, encode_number, fields, items, number, text
 from anyshape.numpy.sizes.shape_tuple import Sizes
+from anyshape.support.freezing import Frozen, freeze
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.tracing import pytrees
 from anyshape.tracing.named_dims import SymbolicShape
@@ -37,6 +40,7 @@ _MAX_NODES, _MAX_DEPTH, _MAX_FIELDS, _MAX_RECORDS = 100_000, 100, 1000, 200
 _OF_ROWS = {f"{c.__name__} {kind.__name__}": (c, kind) for c in (Rows, Inner) for kind in (list, tuple)}
 _NO_RECORDS = (*_TUPLES, Setting, Static)
 _LEAF = object()
+_DTYPES = {np.dtype(c).str: np.dtype(c).type for c in "?bBhHiIqQlLefdFD"}  # that are the same on all machines
 
 
 # -- named tuples and dataclasses
@@ -74,11 +78,17 @@ class StandIn(type):
     """Class of classes that stand for a record whose own class this process does not have."""
 
 
+def _class_named(module: str, name: str) -> Any:
+    """Return what this process has by the name of a class."""
+    known: Any = sys.modules.get(module)
+    for part in name.split("."):
+        known = inspect.getattr_static(known, part, None)  # runs no code of a module or a class
+    return known
+
+
 def class_of_record(record: Record) -> type:
     """Return the class of a record, or its stand-in."""
-    known: Any = sys.modules.get(record.module)
-    for part in record.name.split("."):
-        known = inspect.getattr_static(known, part, None)  # runs no code of a module or a class
+    known = _class_named(record.module, record.name)
     agrees = _is_namedtuple if record.kind == "namedtuple" else _is_dataclass
     return known if issubclass(type(known), type) and agrees(known, record) else _stand_in(record)
 
@@ -132,6 +142,24 @@ def _stand_in(record: Record) -> type:
 def _reduced(x: Any) -> tuple[Any, ...]:
     names = [f.name for f in dataclasses.fields(x)]
     return made_of_fields, (Layout((type(x), (*names,))), [getattr(x, name) for name in names])
+
+
+def _member(module: str, name: str, member: str, value: Any) -> Any:
+    """Return the member of an enumeration that this process has, else of one that stands for it."""
+    known = _class_named(module, name)
+    if type(known) is enum.EnumMeta:
+        same = known._member_map_.get(member)
+        if same is not None and freeze(same._value_) == freeze(value):
+            return same
+    return _enumeration(module, name, member, Frozen(value))[member]
+
+
+@functools.lru_cache(maxsize=1024)
+def _enumeration(module: str, name: str, member: str, value: Frozen) -> Any:
+    try:
+        return enum.Enum(name.rpartition(".")[2], {member: value.value}, module=module, qualname=name)
+    except (TypeError, ValueError):  # of names that an enumeration has for itself
+        raise Malformed(f"{name!r:.50} has no member {member!r:.50}") from None
 
 
 def _record_of(kind: Any, names: tuple[str, ...] | None = None) -> Record:
@@ -220,8 +248,6 @@ class _Encoder:
     def _custom(self, tree):
         if tree.type is Static:
             return {"static": self._static(unflatten(tree, ()).value)}
-        if tree.type is Setting and class_of(tree) is not str:
-            self._refuse_value(unflatten(tree, ()))
         if tree.type is Setting:
             return {"setting": self._static(unflatten(tree, ()))}
         if tree.type in (Rows, Inner):
@@ -267,6 +293,12 @@ class _Encoder:
             return {"tuple": [self._static(part) for part in x]}
         if kind in (bool, int, float, complex, type(None)):
             return {"number": encode_number(x)}
+        if isinstance(x, enum.Enum) and x.name in kind.__members__:  # no combination of flags
+            names = [kind.__module__, kind.__qualname__, x.name]
+            return {"enum": names, "value": self._static(x.value)}
+        is_type = isinstance(x, type) and issubclass(x, np.generic)
+        if (is_type or isinstance(x, np.dtype)) and _DTYPES.get(np.dtype(x).str) in (x, np.dtype(x).type):
+            return {"type" if is_type else "dtype": np.dtype(x).str}
         return self._refuse_value(x)
 
     def _refuse_value(self, x):
@@ -288,6 +320,7 @@ def has_records(tree: Any) -> bool:
     if tree.is_leaf():
         return False
     is_record = tree.kind.name == "NAMEDTUPLE" or (tree.type not in _NO_RECORDS and tree.kind.name == "CUSTOM")
+    is_record = is_record or (tree.type is Setting and class_of(tree) is not str)
     return is_record or any(map(has_records, tree.children()))
 
 
@@ -402,12 +435,36 @@ class _Decoder:
         return {key: mapping[key] for key in _sorted(mapping)} if self.sort_keys else mapping
 
     def _static(self, x, depth: int):
-        if isinstance(x, dict) and "text" in x:
-            (value,) = fields(x, self.subject, "text")
-            if not isinstance(value, str):
-                raise Malformed(f"{self.subject} holds no text")
-            return value
-        if isinstance(x, dict) and "tuple" in x and depth < _MAX_DEPTH:
-            (parts,) = fields(x, self.subject, "tuple")
-            return tuple([self._static(part, depth + 1) for part in items(parts, self.subject, _MAX_NODES)])
-        return number(fields(x, self.subject, "number")[0], self.subject)
+        """Return a static value, which data describe under its kind."""
+        kinds = {
+            "enum": self._enum,
+            "text": self._text,
+            "tuple": self._tuple,
+            "dtype": self._dtype,
+            "type": self._dtype,
+        }
+        kind = next((k for k in kinds if isinstance(x, dict) and k in x and depth < _MAX_DEPTH), "number")
+        return kinds[kind](x, depth) if kind in kinds else number(fields(x, self.subject, "number")[0], self.subject)
+
+    def _text(self, x: dict[str, Any], _: int):
+        (value,) = fields(x, self.subject, "text")
+        if not isinstance(value, str):
+            raise Malformed(f"{self.subject} holds no text")
+        return value
+
+    def _tuple(self, x: dict[str, Any], depth: int):
+        (parts,) = fields(x, self.subject, "tuple")
+        return tuple([self._static(part, depth + 1) for part in items(parts, self.subject, _MAX_NODES)])
+
+    def _enum(self, x: dict[str, Any], depth: int):
+        names, value = fields(x, self.subject, "enum", "value")
+        module, name, member = [text(n, self.subject) for n in items(names, self.subject, 3, 3)]
+        if not all(n.isidentifier() for n in (*name.split("."), member)) or member.startswith("_"):
+            raise Malformed(f"{self.subject} has the enumeration {name!r:.50}")
+        return _member(module, name, member, self._static(value, depth + 1))
+
+    def _dtype(self, x: dict[str, Any], _: int):
+        kind = "type" if "type" in x else "dtype"
+        (name,) = fields(x, self.subject, kind)
+        made = _DTYPES[choice(name, self.subject, tuple(_DTYPES))]
+        return np.dtype(made) if kind == "dtype" else made

@@ -205,11 +205,32 @@ def test_a_class_is_taken_if_its_fields_agree_and_none_of_its_code_runs(kind, mo
     assert "there" not in sys.modules
 
 
+def test_members_of_enumerations_and_dtypes_come_back(monkeypatch):
+    values = (Colour.RED, Colour.BLUE, Parts.B, np.dtype("f4"), np.int8)
+    data = file_of(lambda p, kind: (p, *values, p.x.astype(kind)), Painted(Spec("n"), Colour.BLUE), np.float32)
+    result = loaded(data)(Painted(np.ones(2), Colour.BLUE), np.float32)
+    assert result[0].colour is Colour.BLUE and result[-1].dtype == np.float32
+    assert all(x is y or x == y for x, y in zip(result[1:-1], values, strict=True)) and result[5] is np.int8
+    with pytest.raises(ArgumentError, match=r"<Colour.RED"):
+        loaded(data)(Painted(np.ones(2), Colour.RED), np.float32)
+    data = file_of(lambda x: (x, Colour.RED), Spec("n"))
+    for other in (None, enum.Enum("Colour", {"RED": 7})):
+        monkeypatch.setattr(sys.modules[__name__], "Colour", other)
+        member = loaded(data)(np.ones(1))[1]
+        assert (repr(member), member.value, isinstance(member, enum.Enum)) == ("<Colour.RED: 1>", 1, True)
+
+
 # -- what is refused
 
 
 class Colour(enum.Enum):
     RED = 1
+    BLUE = ("b", 2.5)
+
+
+class Parts(enum.Flag):
+    A = 1
+    B = 2
 
 
 @dataclass
@@ -228,7 +249,12 @@ anyshape.register_pytree_node(Registered, lambda r: ((r.x,), None), lambda _, pa
 
 def test_what_a_file_cannot_hold_is_refused_when_it_is_exported():
     for argument, problem in [
-        (Painted(Spec("n")), r"holds <Colour.RED: 1>, and a file holds arrays, numbers, texts and tuples"),
+        (
+            Painted(Spec("n"), slice(2)),
+            r"holds slice\(None, 2, None\), and a file holds arrays, numbers, texts and tuples",
+        ),
+        (Painted(Spec("n"), Parts.A | Parts.B), r"holds <Parts.A.B: 3>"),
+        (Painted(Spec("n"), np.dtype("M8[s]")), r"holds dtype\('<M8\[s\]'\)"),
         (Registered(Spec("n")), r"holds a .*Registered, a class that a saved program does not know"),
     ]:
         with pytest.raises(ArgumentError, match=problem):
@@ -241,6 +267,7 @@ def _record(**entries):
     return first | {k.rstrip("_"): v for k, v in entries.items()}
 
 
+ENUMS = (["m", "C", "x y"], ["m", "C"], ["m", "C()", "A"], ["m", "C", "_x"], ["m", "C", "mro"], 3)
 DAMAGED = [
     _record(record="class"), _record(module=3), _record(class_="C\x1b"), _record(class_="C()"), _record(class_=""),
     _record(class_="lambda"), _record(fields=[["x y", "leaf"]]), _record(fields=[["x"]]), _record(fields={"x": "leaf"}),
@@ -248,6 +275,9 @@ DAMAGED = [
     _record(fields=[["x", {"fixed": "leaf"}]]), _record(fields=[[1, "leaf"]]), _record(fields=[["x", "leaf"]] * 1001),
     _record(record="namedtuple", fields=[["_x", "leaf"]]), _record(module="anyshape.errors"), _record(more=1),
     _record(record="namedtuple", fields=[["x", "leaf"], ["n", {"fixed": {"number": 1}}]]), {"record": "namedtuple"},
+    *[{"setting": {"enum": names, "value": {"number": 1}}} for names in ENUMS],
+    *[{"setting": data} for data in ({"enum": ["m", "C", "A"], "value": "leaf"}, {"dtype": "O"}, {"type": ["<f8"]})],
+    {"setting": {"dtype": "<f3", "more": 1}},
     {"list": [_record(class_=f"C{i}", fields=[]) for i in range(201)] + ["leaf"]}, _record(fields=[]),
 ]  # fmt: skip
 
