@@ -42,6 +42,11 @@ def attributes(package: Any) -> list[str]:
     return dir(package._module())
 
 
+def fill(package: Any) -> None:
+    """Give a row all names of its module, so that code which reads it imports nothing: compilers trace no imports."""
+    package.__dict__.update({k: v for k, v in vars(package._module()).items() if not k.startswith("_")})
+
+
 class Package:
     """Proxy of a module that is imported at the first access to one of its attributes."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from anyshape.support.packages import (
     compat_cupy,
     compat_torch,
     cupy_special,
+    fill,
     jax,
     jax_linalg,
     jax_numpy,
@@ -119,6 +121,10 @@ class Library:
     def host(self, x: Any) -> np.ndarray:
         """Return an array as one of NumPy."""
         return np.asarray(x)
+
+    def example(self, x: Any) -> np.ndarray:
+        """Return an array of NumPy whose values a trace may ask for: zeros where there are none yet."""
+        return self.host(x)
 
     def convert(self, x: Any, dtype: np.dtype) -> Any:
         """Return an array in another dtype; of complex numbers the real parts, for a dtype of reals."""
@@ -307,6 +313,19 @@ class _Torch(Library):
         lu, pivots = torch.linalg.lu_factor(a)
         return lu, pivots - 1
 
+    def run(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(run)
+        def in_words(*arrays):
+            try:
+                return run(*arrays)
+            except NotImplementedError as error:
+                if "implement" not in str(error):
+                    raise  # of the user's own function
+                advice = "convert to another dtype, such as float64 or int64, or pass arrays of NumPy"
+                raise UnsupportedFunctionError("a call", f"{self} says: {error!s:.120}", advice) from error
+
+        return in_words
+
     def matches(self, x: str, names: dict[str, Any], dtype: np.dtype, rank: int) -> str:
         test = super().matches(x, names, dtype, rank)
         names |= {"strided": torch.strided, "grad_is_on": torch.is_grad_enabled}
@@ -321,10 +340,8 @@ class _Jax(Library):
     def array(self, x: Any) -> Any:
         return self.namespace.asarray(np.array(x))
 
-    def host(self, x: Any) -> np.ndarray:
-        if isinstance(x, self.jax.core.Tracer):
-            return np.zeros(x.shape, numpy_dtype(x))
-        return np.asarray(x)
+    def example(self, x: Any) -> np.ndarray:
+        return np.zeros(x.shape, numpy_dtype(x)) if isinstance(x, jax.core.Tracer) else np.asarray(x)
 
     def updated(self, x: Any, key: Any, value: Any) -> Any:
         return x.at[key].set(value)
@@ -354,10 +371,15 @@ class _Jax(Library):
 
         @functools.wraps(run)
         def with_wide_types(*arrays):
-            if jax.config.jax_enable_x64:
-                return run(*arrays)
-            with jax.enable_x64(True):
-                return run(*arrays)
+            try:
+                if jax.config.jax_enable_x64:
+                    return run(*arrays)
+                with jax.enable_x64(True):
+                    return run(*arrays)
+            except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+                problem = "the program reads values, which a transformation of JAX does not know"
+                advice = "wrap the function in anyshape.jax.function, or call it outside of jax.jit and jax.vmap"
+                raise UnsupportedFunctionError("a call", problem, advice) from error
 
         return with_wide_types
 
@@ -453,9 +475,14 @@ def library_named(name: str, device: Any) -> Library:
     if name not in LIBRARIES:
         raise ArgumentError("as_function", "library", f"is {name!r:.50}", f"give one of {', '.join(LIBRARIES)}")
     kind = KINDS[name]
+    for package in (kind.namespace, *([torch] if kind is _TORCH else [])):
+        fill(package)
     device = torch.device(device or "cpu") if kind is _TORCH else device
     library = kind.make(kind.name, kind.namespace, device)
     library.has_values = library.reads_freely = False
+    for code in "?bBhHiIqQefdFD":
+        with suppress(UnsupportedFunctionError):
+            numpy_dtype_of(library.dtype(np.dtype(code)))  # compilers of plain code trace no writes to tables
     return library
 
 

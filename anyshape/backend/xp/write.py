@@ -6,6 +6,7 @@ Constants are moved when the function is made. Each call compares one that the u
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Any
@@ -55,7 +56,8 @@ def plain_function(
     run, *others = writer.texts()
     head, _, *body = run.rstrip().split("\n")
     last = body[-3].removeprefix("        return ")
-    lines = [head, *[line[4:] for line in body[:-3]], f"    return _result({last})"]
+    of_outputs = f"{last}[0]" if isinstance(result, operator.itemgetter) else f"_result({last})"  # compilers trace it
+    lines = [head, *[line[4:] for line in body[:-3]], f"    return {of_outputs}"]
     scope = writer.names | {"_result": result}
     exec("\n".join([*others, *lines, ""]), scope)
     function: Callable[..., Any] = scope["run"]

@@ -297,7 +297,7 @@ class Call(NamedTuple):
     def leaves(self, name: str, names: Sequence[str]) -> Leaves:
         """Return the leaves that a trace starts from, each checked; `names` are the positional parameters."""
         paths, library = pytrees.leaf_paths(self.args, self.kwargs), self.key.library
-        arrays = self.arrays if library is None else [library.host(x) if of_library(x) else x for x in self.arrays]
+        arrays = self.arrays if library is None else [library.example(x) if of_library(x) else x for x in self.arrays]
         checked = [pytrees.as_leaf(x, pytrees.named(path, names), name) for x, path in zip(arrays, paths, strict=True)]
         return Leaves(checked, [pytrees.scalar_kind(x) for x in self.raw], self.key.tree, paths, self.key.order)
 

@@ -1,10 +1,11 @@
 """Functions that PyTorch or JAX differentiates; kinds of tensors, and devices without values."""
 
 import numpy as np
+import optree
 import pytest
 
 import anyshape
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, UnsupportedFunctionError
 
 RNG = np.random.default_rng(0)
 X, W = RNG.normal(size=(5, 3)), RNG.normal(size=(3, 2))
@@ -41,6 +42,8 @@ def test_tensors_that_programs_cannot_take():
     ):
         with pytest.raises(ArgumentError, match=message):
             f(tensor)
+    with pytest.raises(UnsupportedFunctionError, match="PyTorch on cpu says"):
+        anyshape.jit(lambda x: x + 1)(torch.ones(3, dtype=torch.uint16))
     with torch.no_grad():
         f(torch.ones(3, requires_grad=True))
     slope = anyshape.grad(lambda x: np.sum(np.tanh(x)))
@@ -62,18 +65,31 @@ def test_jax_differentiates_and_compiles_a_function():
         w, x = jax.numpy.asarray(W), jax.numpy.asarray(X)
         for transform in (jax.grad, lambda f: jax.jit(jax.grad(f)), lambda f: jax.jacrev(jax.grad(f))):
             np.testing.assert_allclose(transform(ours)(w, x), transform(theirs)(w, x), rtol=1e-12)
+        branches = anyshape.jax.function(lambda x: np.sum(x**2) if np.sum(x) > 0 else np.sum(x[x < 0]))
+        rows = jax.numpy.asarray([[1.0, 2.0, -1.0], [-3.0, 1.0, 1.0]])
+        np.testing.assert_allclose(jax.vmap(branches)(rows), [6, -3])
+        for row, slope in zip(rows, ([2, 4, -2], [1, 0, 0]), strict=True):  # called back, as values decide
+            assert jax.jit(branches)(row) == branches(row)
+            np.testing.assert_allclose(jax.jit(jax.grad(branches))(row), slope)
+        for reads in (lambda x: x if np.sum(x) > 0 else -x, lambda x: anyshape.cond(np.sum(x) > 0, np.sin, np.cos, x)):
+            with pytest.raises(UnsupportedFunctionError, match=r"reads values[^\n]*\n  wrap the function"):
+                jax.jit(anyshape.jit(reads))(rows[0])
     narrow = anyshape.jit(lambda x: (np.mean(x), np.argmax(x)))(jax.numpy.ones(3, "float32"))
     assert [str(y.dtype) for y in narrow] == ["float32", "int64"]
 
 
+@pytest.mark.filterwarnings("ignore:Dynamo detected")
 def test_torch_compiles_plain_code_of_a_program_as_a_whole():
     torch = pytest.importorskip("torch")
     pytest.importorskip("array_api_compat")
-    step = anyshape.value_and_grad(lambda w, x: np.mean(np.tanh(x @ w) ** 2))
-    plain = anyshape.trace(step)(W, X).as_function("torch")
-    compiled = torch.compile(plain, dynamic=True, backend="eager", fullgraph=True)
-    w = torch.from_numpy(W)
-    for n in (5, 7, 9):
-        x = torch.from_numpy(RNG.normal(size=(n, 3)))
-        for got, want in zip(compiled(w, x), step(w, x), strict=True):
-            torch.testing.assert_close(got, want)
+    for step in (
+        anyshape.value_and_grad(lambda w, x: np.mean(np.tanh(x @ w) ** 2)),
+        lambda w, x: np.where(np.arange(x.shape[0])[:, None] >= 1, np.cumsum(x[::-1] @ w, 0), -np.inf),
+    ):
+        plain = anyshape.trace(step)(W, X).as_function("torch")
+        compiled = torch.compile(plain, dynamic=True, backend="eager", fullgraph=True)
+        for n in (5, 7, 9):
+            x = RNG.normal(size=(n, 3))
+            results = optree.tree_leaves(compiled(torch.from_numpy(W), torch.from_numpy(x)))
+            for got, want in zip(results, optree.tree_leaves(anyshape.jit(step)(W, x)), strict=True):
+                np.testing.assert_allclose(got.numpy(), want, rtol=1e-12, atol=1e-14)
