@@ -316,6 +316,7 @@ def test_ops_of_derivatives_cost_what_they_count(op):
         compare(program, cost(program), arrays, f"n = {n}")
 
 
+@pytest.mark.slow
 def test_rows_make_most_ops_run():
     """Else the comparisons above would say little."""
     nodes = [node for _, program in programs(*families()) for node in program.graph.nodes]

@@ -194,7 +194,7 @@ def check_derivatives(derivatives, expected, results, tolerance, note):
         np.testing.assert_allclose(s, e, rtol=tolerance, atol=tolerance * scale, err_msg=f"{note}, derivative {i}")
 
 
-@every(WIDE_CASES, one_in=2)
+@every(WIDE_CASES, one_in=3)
 def test_jvp_agrees_with_differences_and_the_complex_step(case):
     row = case[1]
     tried = zip(prepared(case), derived(case), strict=True)
@@ -209,7 +209,7 @@ def test_jvp_agrees_with_differences_and_the_complex_step(case):
             check_derivatives(derivatives, exact, results, max(1e-10, row.tolerance), f"{note}, complex step")
 
 
-@every(WIDE_CASES, one_in=2)
+@every(WIDE_CASES, one_in=3)
 def test_vjp_is_the_transpose_of_jvp(case):
     """<weights, jvp(t)> = <vjp(weights), t> with uneven weights; a gradient has the form of its argument."""
     row, tried = case[1], zip(prepared(case), derived(case), strict=True)
@@ -370,7 +370,7 @@ def check_vmap(case, chosen):
 BATCHED = [c for c in EVERY if c[1].vmap and c[1].shapes and c[2] in c[1].dtypes[:2]]
 
 
-@every(BATCHED, one_in=2)
+@every(BATCHED, one_in=3)
 def test_vmap_equals_a_loop(case):
     """Half of the rows are batched along their first axes, and each other case in one of the other ways."""
     _, row, dtype = case
