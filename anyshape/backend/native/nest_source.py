@@ -406,10 +406,10 @@ class _Body:
                     self._preserve(y, x.buffer)
 
     def _preserve(self, x: Array, buffer: Buffer | None) -> None:
-        """Settle what an array reads of memory that is about to change: of a sum of parts, these alone."""
+        """Settle what an array reads of memory that is about to change: of a sum, parts alone if they can be."""
         if not x.dims or buffer not in x.reads():
             return
-        if x.adds is None:
+        if x.adds is None or any(part.buffer is buffer for part in x.parts):
             self.lines.settle(x)
             return
         for part in x.parts:

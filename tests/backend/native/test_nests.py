@@ -498,6 +498,21 @@ def test_pieces_that_a_reverse_loop_adds_are_moved_when_their_memory_grows(serve
     assert served and all(served)
 
 
+def restored(x):
+    """Positions that a trip changes, at which slopes are added: the reverse loop puts them back meanwhile."""
+    b, m, q = x * 1, x * 1, np.arange(x.shape[0])[::-1].copy()
+    for i in range(x.shape[0]):
+        q[i] = 0
+        b = b * 0.5 + b[q]
+        m[q[i // 2]] = x[i] * 0.5
+    return b, m
+
+
+def test_positions_of_a_sum_are_read_before_they_are_put_back(served):
+    checked(slopes(restored), [(vector(3),)])
+    assert served and all(served)
+
+
 def endless(x):
     while x > -1:
         x = x * 0.5
