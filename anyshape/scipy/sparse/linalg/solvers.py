@@ -12,7 +12,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
-from anyshape.numpy.operands.promotion import as_traced, is_traced, result_type, sizes
+from anyshape.numpy.operands.promotion import as_traced, is_traced, result_type, size_of, sizes
 from anyshape.numpy.serve import refuse
 from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.ops.core.apply import context_of
@@ -71,10 +71,11 @@ def _require_square(name: str, matrix, vectors: _Vectors) -> None:
     ctx = context_of(name, *vectors.leaves)
     if len(matrix.shape) != 2 or len(vectors.leaves) != 1 or vectors.leaves[0].ndim not in (1, 2):
         raise ctx.fail("a matrix multiplies no such right-hand side", "pass a square matrix and a vector")
-    ctx.require_equal(*(sizes(matrix) if hasattr(matrix, "meta") else matrix.shape), "the matrix must be square")
-    (rows,) = sizes(xp.ravel(vectors.leaves[0]))
-    for size in sizes(xp.zeros(matrix.shape)) if not hasattr(matrix, "meta") else sizes(matrix):
-        ctx.require_equal(size, rows, f"the matrix has a side of {size}, and b has {rows} elements")
+    rows, columns = map(size_of, matrix.shape)
+    ctx.require_equal(rows, columns, "the matrix must be square")
+    (elements,) = sizes(xp.ravel(vectors.leaves[0]))
+    why = f"the matrix has a side of {rows}, and b has {elements} elements"
+    ctx.require_equal(rows, elements, why)
 
 
 def _solved(name: str, method, A, b, x0, M, limits: dict[str, Any], adjoint):
