@@ -137,7 +137,7 @@ def _advice_for_operator(node: ast.BinOp, called: FrameType | None) -> str:
 
 def _instead_of_foreign(called: FrameType) -> str:
     """Return what to write instead of a method of a sparse matrix, or of a function of another package."""
-    if called.f_code.co_name == "dot" and _is_sparse(called):
+    if called.f_code.co_name in ("dot", "multiply") and _is_sparse(called):
         return SPARSE
     return _CALLBACK if is_of_other_package(called) else ""
 

@@ -114,6 +114,26 @@ class SparseMatrix(FixedAttributes):
 
     __rmul__ = __mul__
 
+    def multiply(self, other: Any) -> Any:
+        """Return the product of each value with the element at its position, of what the shape broadcasts."""
+        if not self.is_traced() and not is_traced(other):
+            return self.of_scipy().multiply(other.of_scipy() if isinstance(other, SparseMatrix) else other)
+        x = other.toarray() if isinstance(other, SparseMatrix) else xp.asarray(other)
+        if x.ndim > 2 or any(n not in (1, m) for n, m in zip(x.shape[::-1], self.shape[::-1], strict=False)):
+            problem = f"has the shape {tuple(x.shape)}, and the matrix {self.shape}"
+            raise ArgumentError("A.multiply(x)", "x", problem, "pass an array that broadcasts to the matrix")
+        positions = zip(x.shape[::-1], (self.col, self.row), strict=False)
+        at = tuple([0 if n == 1 else position for n, position in positions])[::-1]
+        return self.with_values(self.data * x[at])
+
+    def sum(self, axis: int | None = None) -> Any:
+        """Return the sum of all values; concrete matrices sum along an axis, too."""
+        if not self.is_traced():
+            return self.of_scipy().sum(axis)
+        if axis is not None:
+            raise ArgumentError("A.sum()", "axis", "is for concrete matrices", "write A @ np.ones(n) or np.ones(m) @ A")
+        return xp.sum(self.data)
+
     def __truediv__(self, other: Any) -> SparseMatrix:
         return self * (1 / xp.asarray(other))
 

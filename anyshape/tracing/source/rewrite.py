@@ -498,6 +498,10 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         return ast.copy_location(_listed(node.elt, node.generators, "listed"), node)
 
+    def visit_comprehension(self, node: ast.comprehension) -> Any:
+        node.ifs = [_truths(test, is_operand=True) for test in node.ifs]
+        return self.generic_visit(node)
+
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         return self.generic_visit(node)
 

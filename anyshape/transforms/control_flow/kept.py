@@ -19,12 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.builder import Traced, active, user_line
+from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.ir.tracebacks import raised_at
-from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.concrete import ConcreteArray, plain
 from anyshape.numpy.operands.promotion import is_traced
-from anyshape.ops import elementwise as ew
 from anyshape.ops.subgraph_call import code_that_is_read
 from anyshape.support.true_types import has_type
 from anyshape.tracing.effects import printed
@@ -34,7 +32,7 @@ from anyshape.tracing.source.meanings import has_no_meaning, meaning, prepared
 from anyshape.tracing.source.read import Session
 from anyshape.tracing.source.stepping import SKIPPED as SKIPPED
 from anyshape.transforms.control_flow.generated import of_sifted, yielded
-from anyshape.transforms.control_flow.iterables import ITERATIONS, Once, Sifted, is_batch, is_open, items_of
+from anyshape.transforms.control_flow.iterables import ITERATIONS, Once, Sifted, is_batch, items_of
 from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, raise_of
 from anyshape.transforms.control_flow.kept_lists import KeptList
 from anyshape.transforms.control_flow.kept_lists import released as released  # of the result of a trace
@@ -84,6 +82,20 @@ from anyshape.transforms.control_flow.list_functions import transposed as transp
 from anyshape.transforms.control_flow.owners import BY_KEY, KEYED, Indexed, is_users, key_of
 from anyshape.transforms.control_flow.owners import of as of
 from anyshape.transforms.control_flow.tried import as_tried, of_matrices
+from anyshape.transforms.control_flow.truths import and_ as and_
+from anyshape.transforms.control_flow.truths import choose as choose
+from anyshape.transforms.control_flow.truths import (
+    choosing_session,
+    current_session,
+    is_undecided,
+    predicate_of,
+    session_in_frame,
+)
+from anyshape.transforms.control_flow.truths import clear as clear
+from anyshape.transforms.control_flow.truths import compare as compare
+from anyshape.transforms.control_flow.truths import not_ as not_
+from anyshape.transforms.control_flow.truths import or_ as or_
+from anyshape.transforms.control_flow.truths import truth as truth
 
 _CHANGEABLE = (list, dict, set, deque, bytearray)
 _CHANGES = {
@@ -91,40 +103,8 @@ _CHANGES = {
     *("clear", "reverse", "rotate", "sort", "update", "setdefault", "add", "move_to_end", "__setitem__", "__delitem__"),
     *("intersection_update", "difference_update", "symmetric_difference_update"),
 }
-_OPERATORS = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-    "is": operator.is_, "is not": operator.is_not,
-}  # fmt: skip
 _COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne"}
 _IMPURE = {next, input, open, setattr, delattr}
-
-
-def _session() -> Session | None:
-    """Return the session of the active trace."""
-    return reading.session() if active() is not None else None
-
-
-def _choosing(*branches: Any) -> Session | None:
-    """Return the session where choices on traced values are part of the program: in loops, and where paths are many."""
-    session = _session()
-    if session is None or session.frames:
-        return session
-    if not session.choosing or any(f is not None and f.__code__ in session.refused for f in branches):
-        return None
-    return session
-
-
-def _in_frame() -> Session | None:
-    """Return the session if the body of a loop is traced into the program, or a branch."""
-    session = _session()
-    return session if session is not None and session.frames else None
-
-
-def _is_open(x: Any) -> bool:
-    """Return whether a run alone knows the truth of a value."""
-    if isinstance(x, SymbolicSize) or (type(x) is KeptList and is_open(x.length)):
-        return True
-    return isinstance(x, Traced) and x.meta.rank == 0
 
 
 # -- calls and objects
@@ -132,7 +112,7 @@ def _is_open(x: Any) -> bool:
 
 def call(function: Any) -> Any:
     """Return what a call of a function runs."""
-    session = _session()
+    session = current_session()
     if session is None:
         return function
     kind = type(function)
@@ -182,20 +162,20 @@ def of_packages() -> Any:
 
 def call_to_end(function: Any) -> Any:
     """Return what a call of a function runs, whose result is read to its end: a generator is the list of its items."""
-    made = reading.as_list_maker(function) if _session() is not None else None
+    made = reading.as_list_maker(function) if current_session() is not None else None
     return call(function) if made is None else made
 
 
 def call_in_loop(function: Any) -> Any:
     """Return what a call of a function runs, over whose result a loop runs to its end."""
-    session = _session()
+    session = current_session()
     made = reading.as_list_maker(function) if session is not None and not session.is_plain else None
     return call(function) if made is None or session is None else functools.partial(yielded, session, function, made)
 
 
 def call_with_texts(function: Any) -> Any:
     """Return what a call of a function runs, whose arguments are texts: ours take names of sizes."""
-    if (session := _session()) is not None:
+    if (session := current_session()) is not None:
         session.called.append(str(getattr(function, "__module__", "")).startswith("anyshape."))
     return call(function)
 
@@ -255,7 +235,7 @@ def _compared_by(function: Any) -> Any:
 
 def matmul(a: Any, b: Any) -> Any:
     """Return `a @ b`, where one may be a sparse matrix of SciPy's."""
-    if _session() is None or is_traced(a) is is_traced(b):
+    if current_session() is None or is_traced(a) is is_traced(b):
         return a @ b
     sparse = prepared(b if is_traced(a) else a)
     return a @ b if sparse is None else a @ sparse if is_traced(a) else sparse @ b
@@ -268,12 +248,12 @@ def is_sequence(x: Any, count: int) -> bool:
 
 def grid(x: Any) -> Any:
     """Return what is indexed in place of `np.r_` and the like."""
-    return meaning(x) if _session() is not None else x
+    return meaning(x) if current_session() is not None else x
 
 
 def at(x: Any) -> Any:
     """Return what is indexed: an array of NumPy or a list takes a position that a run alone knows."""
-    if type(x) in (np.ndarray, list, tuple, *KEYED) and _session() is not None:
+    if type(x) in (np.ndarray, list, tuple, *KEYED) and current_session() is not None:
         return Indexed(x)
     return as_tried(x)
 
@@ -281,13 +261,13 @@ def at(x: Any) -> Any:
 def keyed(x: Any) -> Any:
     """Return an object whose item a statement binds."""
     x = changed(x)
-    return Indexed(x) if type(x) in KEYED and _session() is not None else x
+    return Indexed(x) if type(x) in KEYED and current_session() is not None else x
 
 
 def keyed_again(x: Any) -> Any:
     """Return an object whose item a statement changes in place or binds."""
     x = augmented(x)
-    return Indexed(x) if type(x) in KEYED and _session() is not None else x
+    return Indexed(x) if type(x) in KEYED and current_session() is not None else x
 
 
 def _instance(kind: Any, *args: Any, **kwargs: Any) -> Any:
@@ -305,7 +285,7 @@ _OF_C = (types.BuiltinFunctionType, type([].__len__))
 
 
 def _length(x: Any) -> Any:
-    if is_users(own := getattr(type(x), "__len__", None)) and _session() is not None:
+    if is_users(own := getattr(type(x), "__len__", None)) and current_session() is not None:
         return reading.as_read(own)(x)
     return x.length if type(x) is KeptList else x.items.length if is_batch(x) else meaning(len)(x)
 
@@ -317,7 +297,7 @@ def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: An
 
 def _reduce(function: Any, iterable: Any, *initial: Any) -> Any:
     """Return `functools.reduce(function, iterable, *initial)`, by a loop of the program where it may be one."""
-    session, items, code = _session(), items_of(iterable), getattr(function, "__code__", None) or makes_lists()
+    session, items, code = current_session(), items_of(iterable), getattr(function, "__code__", None) or makes_lists()
     if items is None or session is None or code is None or not _is_kept(session, items.length, code, NO_FACTS):
         return functools.reduce(call(function), iterable, *initial)
     if not initial:
@@ -335,7 +315,7 @@ def _reduce(function: Any, iterable: Any, *initial: Any) -> Any:
 def _accumulate(iterable: Any, function: Any = None, *, initial: Any = None) -> Any:
     """Return `itertools.accumulate(iterable, function)`, of the list that a loop of the program makes."""
     function = operator.add if function is None else function
-    session, items, code = _session(), items_of(iterable), getattr(function, "__code__", None) or makes_lists()
+    session, items, code = current_session(), items_of(iterable), getattr(function, "__code__", None) or makes_lists()
     if items is None or session is None or code is None or not _is_kept(session, items.length, code, NO_FACTS):
         return itertools.accumulate(iterable, call(function), initial=initial)
     totals, result = KeptList(None, code), types.CellType(initial)
@@ -372,7 +352,7 @@ def _check_pure(session: Session, function: Any) -> None:
 
 def member(owner: Any, read: Callable[[Any], Any]) -> Any:
     """Return a member of an object which a method may change, as `self.history` for `self.history.append(x)`."""
-    x, session = read(owner), _in_frame()
+    x, session = read(owner), session_in_frame()
     if session is None or not _may_grow(x) or (holder := holder_of(owner)) is None:
         return x
     inside = frames_around(session, x)
@@ -390,7 +370,7 @@ def _may_grow(x: Any) -> bool:
 
 def changed(x: Any) -> Any:
     """Return an object that a statement changes; raise where a loop that is kept may not change it."""
-    session = _in_frame()
+    session = session_in_frame()
     if session is None or isinstance(x, (Traced, ConcreteArray)) or type(x) is KeptList:
         return x
     if not is_value(x):
@@ -424,12 +404,12 @@ class _Augmented:
 def augmented(x: Any) -> Any:
     """Return an object whose member a statement changes in place or binds."""
     x = changed(x)
-    return x if _in_frame() is None or isinstance(x, (Traced, ConcreteArray, KeptList)) else _Augmented(x)
+    return x if session_in_frame() is None or isinstance(x, (Traced, ConcreteArray, KeptList)) else _Augmented(x)
 
 
 def made(x: Any) -> Any:
     """Return a new object, and note that the iteration which made it may change it."""
-    session = _in_frame()
+    session = session_in_frame()
     if session is not None:
         session.frames[-1].made[id(x)] = x
     return x
@@ -444,7 +424,7 @@ def bound(read: Callable[[], Any], name: str) -> Any:
         raise raised_at(error, user_line()) from None
     if not isinstance(value, Maybe):
         return value
-    if (session := _in_frame()) is not None or not may_be_caught():
+    if (session := session_in_frame()) is not None or not may_be_caught():
         raise_of(session, error).emit(value.is_set)
     elif not value.is_set:  # a path of its own
         raise raised_at(error, user_line())
@@ -467,10 +447,16 @@ class _Filling:
         self.session, self.value, self.passes = session, _of_items(function, facts[0]), _of_items(test, facts[0])
         self.gives_lists = facts[1]
 
+    def follow(self, first: Sifted) -> None:
+        """Ask further items first whether they pass, and for their values."""
+        value, passes = self.value, self.passes
+        self.value = lambda x: value(first.value(x))
+        self.passes = lambda x: and_(first.passes(x), lambda: passes(first.value(x)))
+
     def __call__(self, to: Any, item: Any) -> None:
         going = self.passes(item)
-        if self.session is not None and type(to) is KeptList and _is_open(going):
-            Choice(self.session, (None, lambda: self._add(to, item)), {}, ()).run(_predicate_of(going))
+        if self.session is not None and type(to) is KeptList and is_undecided(going):
+            Choice(self.session, (None, lambda: self._add(to, item)), {}, ()).run(predicate_of(going))
         elif going:
             self._add(to, item)
 
@@ -485,9 +471,9 @@ def listed(
 
     `facts` tell whether items are taken apart, and whether the function gives lists, which are joined.
     """
-    session, code = _session(), function.__code__
+    session, code = current_session(), function.__code__
     fill = _Filling(session, function, test, facts)
-    items = items_of(iterable) if session is not None else None
+    items = _items_for(session, fill, iterable, code) if session is not None else None
     if items is not None and session is not None and _is_kept(session, items.length, code, NO_FACTS):
         return kept_list(session, items, fill, code)
     may_choose = test is not _always and session is not None and session.frames and code not in session.refused
@@ -495,6 +481,17 @@ def listed(
     for item in iterable if items is None else items:
         fill(result, item)
     return result
+
+
+def _items_for(session: Session, fill: _Filling, x: Any, code: types.CodeType) -> Any:
+    """Return the items that a list is filled from: those before a filter, which the list asks itself."""
+    if type(x) is not Sifted:
+        return items_of(x)
+    if not x.is_new or x.ends or not _is_kept(session, x.length, code, NO_FACTS):
+        return None
+    x.taken(code)
+    fill.follow(x)
+    return x.of
 
 
 def kept_sifted(session: Session, x: Sifted, code: types.CodeType) -> Any:
@@ -513,7 +510,7 @@ def joined(
 ) -> Any:
     """Return `any` or `all` of what a generator gives for the items that pass a test."""
     value, passes = _of_items(of_item, facts[0]), _of_items(test, facts[0])
-    session = _session()
+    session = current_session()
     items = items_of(iterable) if session is not None and function in (any, all) else None
     if session is None or items is None or not _is_kept(session, items.length, of_item.__code__, NO_FACTS):
         return call(function)(value(x) for x in (iterable if items is None else items) if passes(x))
@@ -532,98 +529,9 @@ def joined(
 # -- choices
 
 
-def not_(x: Any) -> Any:
-    """Return `not x`."""
-    if isinstance(x, Maybe):
-        x = x.value
-    return ew.logical_not(_as_bool(x)) if _choosing() and _is_open(x) else not x
-
-
-def clear(*flags: Any) -> Any:
-    """Return whether none of some flags is set."""
-    flags = tuple([f.value if isinstance(f, Maybe) else f for f in flags])
-    if any(f is True for f in flags):
-        return False
-    open_ = [f for f in flags if f is not False]
-    if not open_:
-        return True
-    result = _as_bool(open_[0])
-    for flag in open_[1:]:
-        result = ew.logical_or(result, _as_bool(flag))
-    return ew.logical_not(result)
-
-
-def and_(first: Any, *others: Callable[[], Any]) -> Any:
-    """Return `first and others[0]() and ...`."""
-    if not others:
-        return first
-    if _choosing(others[0]) and _is_open(first):
-        return _chosen(first, lambda: and_(others[0](), *others[1:]), lambda: _if_bool(first, False))
-    return and_(others[0](), *others[1:]) if first else first
-
-
-def truth(x: Any) -> Any:
-    """Return an operand of `and` or `or` whose truth alone is asked for."""
-    return _as_bool(x) if _choosing() and _is_open(x) else x
-
-
-def _if_bool(x: Any, known: bool) -> Any:
-    """Return what a value that is a bool is known to be, which both branches may agree on; other values as they are."""
-    return known if isinstance(x, Traced) and x.dtype.kind == "b" else x
-
-
-def or_(first: Any, *others: Callable[[], Any]) -> Any:
-    """Return `first or others[0]() or ...`."""
-    if not others:
-        return first
-    if _choosing(others[0]) and _is_open(first):
-        return _chosen(first, lambda: _if_bool(first, True), lambda: or_(others[0](), *others[1:]))
-    return first if first else or_(others[0](), *others[1:])
-
-
-def choose(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
-    """Return `yes() if test else no()`."""
-    if _choosing(yes, no) and _is_open(test):
-        return _chosen(test, yes, no)
-    return yes() if test else no()
-
-
-def _chosen(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
-    session = _choosing()
-    assert session is not None
-    return Choice(session, (no, yes), {}, ()).run(_predicate_of(test))
-
-
-def _predicate_of(test: Any) -> Any:
-    return test if isinstance(test, SymbolicSize) else _as_bool(test)
-
-
-def compare(left: Any, *others: tuple[str, Callable[[], Any]]) -> Any:
-    """Return a chain of comparisons, `left < others[0]() < ...`, which stops at the first that does not hold."""
-    symbol, right = others[0]
-    value = right()
-    is_key = type(value) in KEYED and "in" in symbol and _session() is not None
-    result = _compared(symbol, key_of(left) if is_key else left, value)
-    if len(others) == 1:
-        return result
-    return and_(result, lambda: compare(value, *others[1:]))
-
-
-def _compared(symbol: str, left: Any, right: Any) -> Any:
-    if symbol in _OPERATORS:
-        return _OPERATORS[symbol](left, right)
-    if type(right) is KeptList:
-        return right.has(left) if symbol == "in" else ew.logical_not(right.has(left))
-    is_listed = type(right) in (tuple, list, set, range) and len(right) > 0
-    if is_listed and _choosing() and any(map(_is_open, (left, *right))) and not any(map(np.ndim, (left, *right))):
-        is_in = functools.reduce(ew.logical_or, [_as_bool(left == x) for x in right])
-        return is_in if symbol == "in" else ew.logical_not(is_in)
-    return (left in right) is (symbol == "in")
-
-
 def rebinds(name: str, variable: Callable[[], Any]) -> None:
     """Refuse to keep a loop that binds a variable outside of the function, unless it is one of the loop's own."""
-    session = _in_frame()
+    session = session_in_frame()
     if session is None:
         return
     cells = dict(zip(variable.__code__.co_freevars, variable.__closure__ or (), strict=True))
@@ -633,20 +541,20 @@ def rebinds(name: str, variable: Callable[[], Any]) -> None:
 
 def holds(test: Any, *message: Callable[[], Any]) -> Any:
     """Return whether an assertion holds; in a loop that is kept, the program checks it."""
-    session = _choosing(*message)
-    if session is None or not _is_open(test):
+    session = choosing_session(*message)
+    if session is None or not is_undecided(test):
         return test
 
     def fail() -> None:
         raise Stated(AssertionError, [words() for words in message], {})
 
-    Choice(session, (fail, None), {}, ()).run(_predicate_of(test))
+    Choice(session, (fail, None), {}, ()).run(predicate_of(test))
     return True
 
 
 def result(is_returned: Any, value: Callable[[], Any]) -> Any:
     """Return what a function returns, None if it ran to its end."""
-    if isinstance(is_returned, Traced) and (session := _in_frame()):
+    if isinstance(is_returned, Traced) and (session := session_in_frame()):
         raise refuse(session, None, "a function that it calls returns None in some cases")
     if not is_returned:
         return None
@@ -656,12 +564,12 @@ def result(is_returned: Any, value: Callable[[], Any]) -> Any:
 
 def if_(test: Any, yes: Callable[[], None], no: Callable[[], None] | None, facts: tuple[Any, ...]) -> None:
     """Run a branch; in a loop that is kept, a traced value chooses it in each run."""
-    session = _choosing(yes, no)
-    if session is not None and _is_open(test):
+    session = choosing_session(yes, no)
+    if session is not None and is_undecided(test):
         known = Facts(*facts)
         if known.plain:
             raise refuse(session, None if session.frames else yes.__code__, known.plain)
-        Choice(session, (no, yes), cells_of(yes, no), known.after).run(_predicate_of(test))
+        Choice(session, (no, yes), cells_of(yes, no), known.after).run(predicate_of(test))
     elif test:
         yes()
     elif no is not None:
@@ -672,7 +580,7 @@ def unless(flags: tuple[str, ...], block: Callable[[], None], facts: tuple[Any, 
     """Run what follows statements that may jump, unless a flag says that they did."""
     cells = cells_of(block)
     values = {name: get(cells[name]) for name in flags}
-    going, session = clear(*values.values()), _choosing(block)
+    going, session = clear(*values.values()), choosing_session(block)
     if isinstance(going, Traced) and session is not None:
         known = Facts(*facts)
         if known.plain:
@@ -688,7 +596,7 @@ def unless(flags: tuple[str, ...], block: Callable[[], None], facts: tuple[Any, 
 
 def for_(iterable: Any, body: Callable[[Any], None], facts: tuple[Any, ...]) -> None:
     """Run a loop over an iterable, or make it a loop of the program."""
-    session, known = _session(), Facts(*facts)
+    session, known = current_session(), Facts(*facts)
     cells: Mapping[str, Any] = cells_of(body)
     code = body.__code__
     if session is not None:
@@ -712,9 +620,9 @@ def _branch(
     code: types.CodeType, test: Any, functions: Sequence[Any], cells: Mapping[str, Any], later: Sequence[str]
 ) -> None:
     """Run the second of two functions where a test holds, else the first one, if it is there."""
-    session = _choosing()
-    if session is not None and code not in session.refused and _is_open(test):
-        Choice(session, functions, cells, later).run(_predicate_of(test))
+    session = choosing_session()
+    if session is not None and code not in session.refused and is_undecided(test):
+        Choice(session, functions, cells, later).run(predicate_of(test))
     elif (function := functions[bool(test)]) is not None:
         function()
 
@@ -723,7 +631,7 @@ def sifted(
     of_item: Callable[..., Any], iterable: Any, facts: tuple[bool, bool], test: Callable[..., Any] = _always
 ) -> Any:
     """Return what a loop runs over for a generator expression."""
-    items = items_of(iterable) if _session() is not None else None
+    items = items_of(iterable) if current_session() is not None else None
     value, passes = _of_items(of_item, facts[0]), _of_items(test, facts[0])
     if items is None:
         return (value(x) for x in iterable if passes(x))
@@ -747,12 +655,12 @@ def _run(iterable: Any, body: Callable[[Any], None], cells: Any, known: Facts) -
     """Run a loop as it is written."""
     going: Any = True
     for item in iterable:
-        if isinstance(going, Traced) and (choosing := _choosing()) is not None:
+        if isinstance(going, Traced) and (choosing := choosing_session()) is not None:
             Choice(choosing, (None, _at(body, item)), cells, known.later).run(going)
         else:
             body(item)
         going = _goes_on(cells, known)
-        if not (isinstance(going, Traced) and _choosing() is not None) and not going:
+        if not (isinstance(going, Traced) and choosing_session() is not None) and not going:
             break  # before an iterator gives what is left for others
 
 
@@ -782,14 +690,14 @@ def _is_kept(session: Session, length: Any, code: types.CodeType, facts: Facts) 
 
 def while_(test: Callable[[], Any], body: Callable[[], None], facts: tuple[Any, ...]) -> None:
     """Run a loop on a condition, or make it a loop of the program."""
-    session, known = _session(), Facts(*facts)
+    session, known = current_session(), Facts(*facts)
     cells, count = cells_of(test, body), 0
     again = (lambda: and_(_goes_on(cells, known), test)) if known.stops else test
     while True:
         going = again()
-        is_long = _is_open(going) or count >= UNROLLED or bool(known.stops)
+        is_long = is_undecided(going) or count >= UNROLLED or bool(known.stops)
         if session is not None and is_long and _is_kept(session, None, body.__code__, known):
-            if _is_open(going) or going:
+            if is_undecided(going) or going:
                 kept_while(session, going, again, body, known, cells)
             return
         if not going:

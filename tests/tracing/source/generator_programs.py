@@ -409,3 +409,16 @@ def counts_of_values(x):
         if int(v) not in counts:
             return -1.0
     return len(counts), sum(counts.values()), sum(v for vs in seen.values() for v in vs), counts.get(3, 0)
+
+
+@program
+def truths_in_comprehensions(x):
+    k = (x > 1.6).astype(int)
+    s = sum(v for v, t in zip(x, k) if t and v)
+    return s, np.array([v * 2 for v, t in zip(x, k) if not t or v > 3])
+
+
+@program
+def comprehensions_of_filters(x):
+    out = [v * 2 for v in filter(lambda t: t > 1.1, x)]
+    return np.array(out), sum(v for v in filter(lambda t: t < 2.1, x) if v > 0.4)

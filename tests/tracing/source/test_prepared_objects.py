@@ -34,6 +34,10 @@ OBJECTS = {
     "rotation": (Rotation.from_euler("z", 0.3), lambda o, x: o.apply(x[:, None] * np.ones(3))),
     "inverse rotation": (Rotation.from_euler("z", 0.3), lambda o, x: o.inv().apply(x[:, None] * np.ones(3))),
     "csr": (sp.random(3, 3, 0.7, format="csr", random_state=0), lambda o, x: o @ np.outer(x, x) @ o),
+    "csr times rows": (
+        sp.random(3, 3, 0.7, random_state=1).tocsr(),
+        lambda o, x: o.multiply(x) @ x + o.multiply(x[:, None]).sum(),
+    ),
     "csc": (sp.random(3, 3, 0.7, format="csc", random_state=0), lambda o, x: o.T.dot(x) * (x @ o)),
     "coo": (sp.random(3, 3, 0.7, format="coo", random_state=0), lambda o, x: (o + o) @ x),
     "density": (stats.gaussian_kde(Y, weights=T + 1), lambda o, x: o(x)),
