@@ -18,6 +18,7 @@ import numpy as np
 
 from anyshape.errors import InconclusiveDimensionError, LeakedTracerError, MutationError
 from anyshape.graph.ir import graph as ir
+from anyshape.graph.ir.operand_sites import SMALL, note_operand
 from anyshape.graph.prover.assumptions import FinalVerdicts
 from anyshape.graph.prover.constraints import Claim, Condition, SourceLine
 from anyshape.graph.prover.scope import Scope
@@ -196,7 +197,10 @@ class Builder:
             if self.parent is not None:
                 return self.handle(self, self.adopt(self.parent.constant(array, is_settled=is_settled)))
         changing = CHANGING.get(id(array if array.base is None else array.base)) if CHANGING else None
-        array = array if changing is None else changing.snapshot(array)
+        if changing is not None:
+            array = changing.snapshot(array)
+        elif not is_settled and (array.nbytes > SMALL or array.base is not None):
+            note_operand(array)
         value, is_new = self.constants.value_of(array, is_settled=is_settled)
         if is_new:
             self.roots[value] = "constant"

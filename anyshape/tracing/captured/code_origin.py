@@ -205,7 +205,7 @@ def code_names(code: types.CodeType) -> CodeNames:
     variables: dict[str, None] = {}
     attributes: set[str] = set()
     modules: list[tuple[str, int]] = []
-    for part in _nested(code):
+    for part in nested(code):
         reads = list(_reads(part))
         attributes.update(name for _, name in reads)
         attributes.update(name for text in _texts(part.co_consts) for name in re.findall(_IDENTIFIER, text))
@@ -215,11 +215,11 @@ def code_names(code: types.CodeType) -> CodeNames:
     return CodeNames(tuple(variables), frozenset(attributes), tuple(modules))
 
 
-def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+def nested(code: types.CodeType) -> Iterator[types.CodeType]:
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _nested(constant)
+            yield from nested(constant)
 
 
 def _texts(constants: tuple[object, ...]) -> Iterator[str]:
@@ -278,7 +278,7 @@ class ChangingLine(NamedTuple):
 
 def changing_lines(codes: Sequence[types.CodeType], name: str) -> list[ChangingLine]:
     """Return the lines that change a variable, an attribute or the container under this name."""
-    parts = [part for code in codes for part in _nested(code)]
+    parts = [part for code in codes for part in nested(code)]
     return [ChangingLine(rank, part, line) for part in parts for rank, line in _changes(part, name)]
 
 
@@ -295,13 +295,13 @@ def storing_line(codes: Sequence[types.CodeType], name: str) -> Line | None:
 
 def may_rebind(codes: Sequence[types.CodeType]) -> bool:
     """Return whether code stores a name that outlives the call, except one that only functions inside of it share."""
-    operations = [(part, set(part.co_code[::2])) for code in codes for part in _nested(code)]
+    operations = [(part, set(part.co_code[::2])) for code in codes for part in nested(code)]
     return any(not (_OUTLIVING if part.co_freevars else _NAMED).isdisjoint(ops) for part, ops in operations)
 
 
 def naming_line(codes: list[types.CodeType], name: str) -> Line | None:
     """Return the first line that names a variable or an attribute, None if none does."""
-    for part in [part for code in codes for part in _nested(code)]:
+    for part in [part for code in codes for part in nested(code)]:
         line = part.co_firstlineno
         for instruction in dis.get_instructions(part):
             line = _line(instruction) or line

@@ -21,12 +21,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from anyshape.graph.ir.operand_sites import SMALL
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import is_atom
 
 UNBOUND = object()
-SMALL = 4096  # bytes of an array that is compared by content
 MOST_COPIED = 1 << 26  # bytes that are kept beside a large thing: comparing takes a fifth of the time of a digest
 
 
@@ -307,9 +307,6 @@ def open_array(walk: Visitor, label: str, value: np.ndarray) -> None:
         walk.hold("content", label, value, np.ndarray.tobytes)
     elif walk.is_in_full:
         walk.hold("content", label, value, content_of_array)
-    else:
-        text = f"the values of an array of {value.nbytes:,} bytes, where the function reads them while it is traced"
-        walk.unwatched.append(Unwatched(label, text))
     if type(value) is not np.ndarray and dict_of(value):
         walk.add_space(Namespace(f"{label}.", dict_of(value) or {}, is_whole=True, shadowed=True))
 

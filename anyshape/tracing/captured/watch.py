@@ -16,7 +16,7 @@ import threading
 import types
 import weakref
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
@@ -34,7 +34,6 @@ from anyshape.tracing.captured.code_origin import Line, changing_line, naming_li
 from anyshape.tracing.captured.containers import (
     BUFFERS,
     BYTES,
-    SMALL,
     UNBOUND,
     Holder,
     Roots,
@@ -42,7 +41,6 @@ from anyshape.tracing.captured.containers import (
     dict_of,
     of_class,
     read_holder,
-    size_in_bytes,
 )
 from anyshape.tracing.reachable import Walk
 
@@ -531,7 +529,7 @@ class CapturedState:
         self.version: int = 0
         self.watch: Watch | None = None
         self._interfered: list[Change] = []  # changes by other threads while the function was traced
-        self._in_full: set[int] = set()  # ids of large arrays that Python may have read
+        self._in_full: set[int] = set()  # ids of large arrays whose values Python may have read
         self._said: set[str] = set()
         self._often: Counter[str] = Counter()
         self._unexplained: Counter[str] = Counter()
@@ -605,17 +603,10 @@ class CapturedState:
                 self._own(changes)
             self._say_unwatched(self.watch)
 
-    def compare_in_full(self, constants: Sequence[np.ndarray]) -> None:
-        """Compare large arrays by content whose values Python may have read: a program reads its operands in each run.
-
-        Code of packages may do both with arrays of their objects, and with arrays of other classes.
-        """
-        if self.watch is None:
-            return
-        large = {id(x): x for _, x in self.watch.arrays if size_in_bytes(x) > SMALL}
-        read = large.keys() - self._in_full - (_operands(large.values(), constants) - self.watch.of_packages)
-        if read:
-            self._in_full |= read
+    def compare_in_full(self, ids: set[int]) -> None:
+        """Compare large arrays of these ids by content from now on."""
+        if not ids <= self._in_full:
+            self._in_full |= ids
             self.watch = watch(self.function, self._in_full)
 
     # -- changes that a trace makes itself
@@ -691,24 +682,10 @@ class CapturedState:
             tell(f"{self.name}: {text}", category, where)
 
 
-def _bases(x: Any) -> Iterator[Any]:
-    """Yield an array, and what has its memory."""
-    while x is not None:
-        yield x
-        x = getattr(x, "obj" if type(x) is memoryview else "base", None)
-
-
 def _states() -> list[CapturedState]:
     """Return all states, listed at once, as threads make others meanwhile."""
     references = list(_STATES.data)  # type: ignore[attr-defined]
     return [state for state in [reference() for reference in references] if state is not None]
-
-
-def _operands(arrays: Iterable[Any], constants: Sequence[np.ndarray]) -> set[int]:
-    """Return the ids of arrays of numbers whose memory constants have."""
-    memory = {id(base) for x in constants for base in _bases(x)}
-    plain = [x for x in arrays if type(x) is np.ndarray and x.dtype.names is None]
-    return {id(x) for x in plain if any(id(base) in memory for base in _bases(x))}
 
 
 def static_state(state: CapturedState, values: Mapping[str, Any], in_full: Collection[str]) -> CapturedState:

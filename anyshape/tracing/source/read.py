@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from anyshape.errors import AnyshapeError
+from anyshape.errors import AnyshapeError, ConcretizationError
 from anyshape.errors.messages import line_text
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import is_read_file, is_user_file
 from anyshape.ops.subgraph_call import RUNTIME, code_that_is_read
-from anyshape.support.packages import python_slips, source_find, source_rebuild, source_rewrite
+from anyshape.support.packages import source_find, source_rebuild, source_rewrite
 from anyshape.support.true_types import has_type
 from anyshape.tracing.source.stepping import may_stop_in
 from anyshape.tracing.source.stored import store, stored
@@ -93,23 +93,24 @@ class Loops:
     - `choosing`: choices on values are part of the program outside of loops too, as they made many paths.
     - `is_plain`: no loop or choice is part of the program, as no other way leads to one. Names mean what they did.
     - `is_off`: functions are run as they are written, for the same reason.
-    - `meets_sparse`: a sparse matrix of SciPy's was to be multiplied, whose own product sees no traced value.
+    - `reads_all`: functions that do not seem to need it are read too, as NumPy or SciPy asked for a traced value.
+      Methods of their arrays do, such as `matrix.dot(x)`, and products of sparse matrices.
     """
 
     def __init__(self) -> None:
         self.refused: dict[types.CodeType, str] = {}
         self.apart: set[types.CodeType] = set()
-        self.choosing = self.is_plain = self.is_off = self.meets_sparse = False
+        self.choosing = self.is_plain = self.is_off = self.reads_all = False
 
     def refusals(self) -> tuple[str, ...]:
         """Return the loops that are run as they are written, each with the reason."""
         lines = [(SourceLine(c.co_filename, c.co_firstlineno, c.co_name), why) for c, why in self.refused.items()]
         return tuple([f"{line}: {line_text(line)} stays as it is written: {why}" for line, why in lines])
 
-    def learns_of(self, error: Exception) -> bool:
-        """Return whether an error tells that functions with products are to be read."""
-        is_new = not self.meets_sparse and getattr(error, "instead", "") == python_slips.SPARSE
-        self.meets_sparse = self.meets_sparse or is_new
+    def learns_of(self, error: Exception, session: Session) -> bool:
+        """Return whether an error tells that all functions are to be read."""
+        is_new = not self.reads_all and session.leaves_unread and isinstance(error, ConcretizationError)
+        self.reads_all = self.reads_all or is_new
         return is_new
 
     def learn(self, signal: NotKept) -> None:
@@ -126,6 +127,7 @@ class Session:
     """Facts that one trace knows of the loops that it reads.
 
     - `learned`: what earlier traces of a body found out.
+    - `leaves_unread`: a function was not read, as it does not seem to need it.
     - `is_plain`: no loop is kept.
     - `frames`: the bodies that are traced into the program now, the innermost last.
     - `unrolled`: iterations of the nest of loops that is being unrolled.
@@ -140,7 +142,8 @@ class Session:
 
     def __init__(self, loops: Loops) -> None:
         self.refused, self.apart, self.is_plain = loops.refused, loops.apart, loops.is_plain
-        self.choosing, self.meets_sparse = loops.choosing and not loops.is_plain, loops.meets_sparse
+        self.choosing, self.reads_all = loops.choosing and not loops.is_plain, loops.reads_all
+        self.leaves_unread = False
         self.learned: dict[types.CodeType, Any] = {}
         self.frames: list[Any] = []
         self.unrolled = 1
@@ -152,6 +155,12 @@ class Session:
         self.lists: list[Any] = []
         self.called: list[bool] = []
         self.tried: list[tuple[Any, int, int]] = []
+
+    def leaves(self, function: Any) -> bool:
+        """Return whether a function is not read, as it does not seem to need it."""
+        is_unread = not (self.frames or self.reads_all or is_worth_reading(function, self.choosing))
+        self.leaves_unread = self.leaves_unread or is_unread
+        return is_unread
 
     def may_be_unrolled(self) -> bool:
         """Return whether loops were kept, and these have few iterations: a trace may run them as they are written."""
@@ -195,7 +204,7 @@ def retried(trace: Callable[[], Any], loops: Loops) -> Any:
             loops.learn(signal)
         except AnyshapeError as error:
             del stack[depth:]
-            if loops.learns_of(error):
+            if loops.learns_of(error, session):
                 continue
             if not session.may_be_unrolled():
                 raise
@@ -290,7 +299,7 @@ def _read(function: Any) -> _Function:
     if not is_users or (_wrapped(function) is not None and isinstance(_code(function), str)):
         return _wrapping(function)
     session = _SESSIONS.stack[-1]
-    if not session.frames and not is_worth_reading(function, session.choosing):
+    if session.leaves(function):
         return function
     is_stepped = may_stop_in(function)
     new = _AS_WRITTEN if getattr(function, _MARK, False) else _code(function, "stepped" if is_stepped else "")
@@ -406,7 +415,7 @@ def is_worth_reading(function: Any, choosing: bool, seen: set[types.CodeType] | 
     if code in seen:
         return False
     seen.add(code)
-    if _has(code, choosing) or (_SESSIONS.stack[-1].meets_sparse and _has_products(code)):
+    if _has(code, choosing):
         return True
     is_worth = False
     for value in _named(function, _names_in(code)):
@@ -477,18 +486,6 @@ def _has(code: types.CodeType, choosing: bool) -> bool:
         is_worth = is_worth or (type(constant) is types.CodeType and _has(constant, choosing))
     return is_worth
 
-
-@functools.lru_cache(maxsize=4096)
-def _has_products(code: types.CodeType) -> bool:
-    """Return whether code, or a function inside of it, has the operator @ or calls `dot`."""
-    inside = any(_has_products(c) for c in code.co_consts if type(c) is types.CodeType)
-    pairs = zip(code.co_code[::2], code.co_code[1::2], strict=True)
-    return inside or "dot" in code.co_names or any(pair == _PRODUCT for pair in pairs)
-
-
-_PRODUCT = next(
-    (i.opcode, i.arg) for i in dis.get_instructions(compile("a @ b", "", "eval")) if i.opname == "BINARY_OP"
-)
 
 # from Python 3.12 on, the last bit of LOAD_ATTR says whether it loads a method
 _METHOD, _SHIFT = (dis.opmap["LOAD_METHOD"], 0) if sys.version_info < (3, 12) else (dis.opmap["LOAD_ATTR"], 1)

@@ -33,6 +33,7 @@ from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.packages import value_decisions
 from anyshape.support.true_types import of_library
 from anyshape.tracing import pytrees
+from anyshape.tracing.captured import operand_uses
 from anyshape.tracing.captured.closures import OF_THE_PROGRAM, WithObjects, has_parts
 from anyshape.tracing.captured.code_origin import ATOMS, is_scalar, may_rebind
 from anyshape.tracing.captured.containers import Roots
@@ -623,10 +624,12 @@ class Cache:
             self.state_holds = state.test()
 
     def compare_in_full(self, trace: Trace) -> None:
-        """Compare large arrays by content that the function reaches and a program does not hold."""
-        if self.state is not None:
-            self.state.compare_in_full([a for _, a in trace.graph.constants])
-            self.state_holds = self.state.test()
+        """Compare large arrays by content that the function reaches, unless they are operands of a program alone."""
+        state = self.state
+        if state is not None and state.watch is not None:
+            constants = [a for _, a in trace.graph.constants]
+            state.compare_in_full(operand_uses.arrays_that_python_reads(state.watch, constants))
+            self.state_holds = state.test()
 
     def settle(self, state: CapturedState) -> CapturedState:
         """Return the captured state, `state` if there was none yet; evict entries of an earlier one."""

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import scipy.sparse
 
-from tests.tracing.captured.case import case, on_the_list
+from tests.tracing.captured.case import case
 
 
 @case
@@ -238,13 +238,6 @@ def large_bytearray():
     w = bytearray(6000)
     yield lambda x: x * (w[7] + 1)
     w[7] = 3
-
-
-@on_the_list("bytes, where the function reads them")
-def large_array_that_is_an_operand_too():
-    w = np.ones(6000)
-    yield lambda x: x * float(w[0]) + np.sum(w * x[0])
-    w[0] = 3.0
 
 
 @case

@@ -13,6 +13,7 @@ from tests.tracing.captured import (  # noqa: F401 (each fills the table)
     changes_of_methods,
     changes_of_modules,
     changes_of_objects,
+    changes_of_operands,
 )
 from tests.tracing.captured.case import CASES
 
