@@ -106,17 +106,22 @@ class Program:
         trace, is_auto = self.trace, self.tiers.mode == "auto" and self.max_bytes is None
         is_plain = not (trace.written or trace.raised or checks_enabled() or outcome.logs_calls())
         first = first_run(self.graph, self.prologue) if is_auto and is_plain else None
-        if first is None:
-            return compiled()
+        return compiled() if first is None else self._after(first, compiled)
+
+    def _after(self, first: Callable[..., Any], compiled: Callable[[], Run]) -> Run:
+        """Return a run of the plan after some calls of another one, which leaves calls to the plan too."""
         calls, lock = itertools.count(), Lock()
+        later: list[Run] = []
 
         def run(*arrays: Any) -> Any:
-            if next(calls) < CALLS and (outputs := first(*arrays)) is not None:
+            if not later and next(calls) < CALLS and (outputs := first(*arrays)) is not None:
                 return outputs
             with lock:
-                if self.run is run:
-                    self.run = self._logged(compiled())
-            return self.run(*arrays)
+                if not later:
+                    later.append(self._logged(compiled()))
+                if self.run is run:  # else what restores generators is around it
+                    self.run = later[0]
+            return later[0](*arrays)
 
         return run
 

@@ -44,7 +44,7 @@ def test_a_failure_names_the_line_of_the_caller():
     np.testing.assert_array_equal(grad(f)(np.ones(2)), 2 * np.ones(2))
     np.testing.assert_array_equal(vmap(f)(np.ones((3, 2))), 2 * np.ones(3))
     for value, problem in ((2.0, "assert_allclose: far from one"), (1.45, "assert_: too large")):
-        with pytest.raises(CheckError, match=rf"{problem}: .* at test_testing\.py:\d+"):
+        with pytest.raises(CheckError, match=rf"{problem}.* at test_testing\.py:\d+"):
             grad(f)(np.full(2, value))
 
 

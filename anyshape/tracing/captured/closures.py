@@ -22,6 +22,7 @@ import numpy as np
 from anyshape.graph.ir.graph import Handle
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.support.lazy_dataclass import NamedTuple
+from anyshape.support.true_types import has_type
 from anyshape.tracing.captured import containers, tables
 from anyshape.tracing.captured.code_origin import ATOMS, PLAIN_BASES, home, is_whole, origin
 
@@ -188,7 +189,7 @@ class Copy:
 
         With `takes_arrays`, traced values count: some would be arrays in a trace of the function alone.
         """
-        made = {id(x) for x in self._made.values() if not isinstance(x, np.ndarray)}
+        made = {id(x) for x in self._made.values() if not has_type(x, np.ndarray)}
         waiting, seen = [*callbacks], set[int]()
         while waiting and len(seen) <= _MOST_HELD:
             x = waiting.pop()
