@@ -19,7 +19,7 @@ from anyshape.graph.sizes.expr import Leaf
 from anyshape.graph.sizes.substitute import evaluate
 from anyshape.ops.control import check_op, decide_op, warn_below_op, warn_op
 from anyshape.ops.core.apply import KERNELS, resolve
-from anyshape.ops.elementwise import select_op
+from anyshape.ops.elementwise import convert_op, narrow_op, select_op
 
 CALLS = 4  # of a program without a plan, which costs as much as some ten of them
 MOST_ELEMENTS = 1 << 14  # of an array; for larger ones a plan has tiles, and memory that is there
@@ -52,10 +52,13 @@ def first_run(graph: Graph, signature: Signature) -> Callable[..., list[Any] | N
 
 
 def _gives_scalar(node: Node | None) -> bool:
-    """Return whether a plan gives the result as a scalar of NumPy too; of views and choices, passes decide that."""
-    return (
-        node is not None and node.op is not select_op and (TRAITS[node.op].elementwise or node.op.family == "reduction")
-    )
+    """Return whether a plan gives the result as a scalar of NumPy too.
+
+    Of views, choices and other dtypes, passes decide that; a reduction of an array without axes may be one of these.
+    """
+    if node is None or node.op in (select_op, convert_op, narrow_op):
+        return False
+    return node.inputs[0].meta.rank > 0 if node.op.family == "reduction" else TRAITS[node.op].elementwise
 
 
 def _claims(graph: Graph) -> tuple[list[Claim], list[Claim]]:

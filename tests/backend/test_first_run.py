@@ -75,6 +75,16 @@ def test_results_are_arrays_of_their_own(compiled):
     np.testing.assert_array_equal(x, [0, 1, 2])
 
 
+@pytest.mark.parametrize(
+    "function",
+    [np.any, np.sum, np.count_nonzero, lambda x: x.astype(np.int8), lambda x: np.sum(x).astype(np.int8), np.mean],
+)
+@pytest.mark.parametrize("x", [True, 3, np.float64(2.5), np.array(2.5), np.arange(3.0)], ids=str)
+def test_results_without_axes_have_one_type_in_all_calls(function, x, compiled):
+    f = jit(function)
+    assert len({type(f(x)) for _ in range(first_runs.CALLS + 1)}) == 1
+
+
 def test_another_path_is_another_program(compiled):
     f, x = jit(decides), np.arange(3.0)
     for argument in (x, -x, x, -x):

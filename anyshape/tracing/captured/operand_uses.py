@@ -6,6 +6,7 @@ that names it stands where the trace made an operand of it.
 
 import ast
 import itertools
+import re
 import types
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from anyshape.tracing.source.name_flow import INNER, bound, parts, walk
 
 Position: TypeAlias = tuple[str, int | None, int | None, int | None, int | None]
 _OF_SHAPE = {"shape", "ndim", "size", "dtype", "nbytes", "itemsize"}  # watched for all arrays
+_BY_TEXT = code_origin.BY_TEXT | {"locals", "globals", "eval", "exec"}
 _OF_NEW_OBJECTS = {"__init__", "__post_init__", "__new__"}  # what these name belongs to an object that they make
 
 
@@ -120,6 +122,8 @@ class _Code:
         self._spaces = {f.__code__: f.__globals__ for _, f in watch.things if has_type(f, types.FunctionType)}
         self.reflects = not watch.names.isdisjoint(code_origin.REFLECTION)
         self._codes = {code: {n for part in code_origin.nested(code) for n in _all_names(part)} for code in watch.codes}
+        by_text = not watch.names.isdisjoint(_BY_TEXT)
+        self.texts = {word for code in watch.codes for word in _words_of(code)} if by_text else set[str]()
         self._read: dict[types.CodeType, _Function | None] = {}
 
     def function(self, code: types.CodeType) -> _Function | None:
@@ -151,7 +155,7 @@ class _Uses:
 
     def are_sites(self, names: set[str]) -> bool:
         """Return whether each use by these names, and by those that code gives the array, makes an operand of it."""
-        waiting = self._uses(names) if self.direct else None
+        waiting = self._uses(names) if self.direct and names.isdisjoint(self.code.texts) else None
         done: set[int] = set()
         while waiting:
             function, node = waiting.pop()
@@ -230,6 +234,11 @@ def _loads(function: _Function, inside: ast.AST, name: str) -> list[_Use]:
 
 def _all_names(code: types.CodeType) -> set[str]:
     return {*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars}
+
+
+def _words_of(code: types.CodeType) -> list[str]:
+    """Return the words of all texts in code."""
+    return re.findall(r"\w+", " ".join([repr(part.co_consts) for part in code_origin.nested(code)]))
 
 
 def _first_line(node: Any) -> int:

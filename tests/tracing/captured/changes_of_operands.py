@@ -41,6 +41,12 @@ class _Model:
     def by_name(self, x):
         return x * self.w[0] + np.sum(self.w * x[0])
 
+    def by_getattr(self, x):
+        return x * getattr(self, "w")[0] + np.sum(getattr(self, "w") * x[0])  # noqa: B009
+
+    def by_vars(self, x):
+        return x * vars(self)["w"][0] + np.sum(vars(self)["w"] * x[0])
+
 
 def _loop(w, x):
     for v in w[:20]:
@@ -72,6 +78,10 @@ _USES = {
     "alias": lambda w: _Model(w).aliased,
     "result_of_a_method": lambda w: _Model(w).returned,
     "attribute_by_a_text": lambda w: _Model(w).by_name,
+    "getattr": lambda w: _Model(w).by_getattr,
+    "vars": lambda w: _Model(w).by_vars,
+    "locals": lambda w: lambda x: x * locals()["w"][0] + np.sum(w * x[0]),
+    "eval": lambda w: lambda x: x * eval("w[0]", {"w": w}) + np.sum(w * x[0]),
 }
 
 
