@@ -16,6 +16,7 @@ from anyshape.program.planner import Planner
 def compiled(monkeypatch):
     """The programs that were compiled, by name."""
     monkeypatch.setenv("ANYSHAPE_CHECK", "0")  # checks are made by compiled code
+    monkeypatch.setattr(anyshape.config, "optimize", "auto")
     names, compile_graph = [], Planner.compile
     monkeypatch.setattr(
         Planner, "compile", lambda self, *args, **kw: names.append(self.graph.name) or compile_graph(self, *args, **kw)

@@ -172,7 +172,8 @@ def test_passes_say_what_they_changed(said):
     assert int(after) < int(before) and "-" in lines()[2].split("after")[1]
 
 
-def test_plan_is_said(said):
+def test_plan_is_said(said, monkeypatch):
+    monkeypatch.setattr(anyshape.config, "optimize", "now")
     lines = said("plan")
     program = anyshape.trace(np.tanh)(ShapeDtypeStruct("n"))
     assert lines() == [str(program.plan)]

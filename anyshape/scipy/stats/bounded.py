@@ -18,11 +18,12 @@ from anyshape.transforms.control import stop_gradient
 
 johnsonsb: Family = family(
     "johnsonsb",
-    "ppf isf",
     log_density=lambda z, a, b: (
         xp.log(b) - xp.log(z) - xp.log1p(-z) - powers.LOG_ROOT_2PI - 0.5 * xp.square(a + b * sc.logit(z))
     ),
     **powers.of_score(lambda z, a, b: a + b * sc.logit(z)),
+    ppf=lambda q, a, b: sc.expit((powers.normal_score(q) - a) / b),
+    isf=lambda q, a, b: sc.expit(-(powers.normal_score(q) + a) / b),
 )
 
 
@@ -181,7 +182,8 @@ def _between(
 loguniform, reciprocal = (
     family(
         name,
-        "log_density entropy",
+        "entropy",
+        log_density=lambda z, a, b: -xp.log(z) - xp.log(xp.log(b / a)),
         **_between(
             lambda z, a, b: xp.log1p((z - a) / a),
             lambda z, a, b: xp.log1p((b - z) / z),
@@ -220,7 +222,9 @@ def _truncpareto_moment(n: int, b, c):
 
 truncpareto: Family = family(
     "truncpareto",
-    "entropy",
+    entropy=lambda b, c: (
+        xp.log(powers.expm1_ratio(xp.log(c), -b)) - (b + 1) * (xp.log(c) / xp.expm1(b * xp.log(c)) - 1 / b)
+    ),
     valid=lambda b, c: (xp.abs(b) > 0) & (c > 1),
     safe=2.0,
     log_density=lambda z, b, c: -(b + 1) * xp.log(z) - xp.log(powers.expm1_ratio(xp.log(c), -b)),
@@ -401,6 +405,7 @@ cosine: Family = family(
     "cosine",
     "mean var",
     log_density=lambda z: 2 * xp.log(xp.cos(0.5 * z)) - log(pi),
+    density=lambda z: xp.square(xp.cos(0.5 * z)) / pi,
     cdf=_cosine_cdf,
     sf=lambda z: _cosine_cdf(-z),
 )

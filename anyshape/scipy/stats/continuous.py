@@ -20,7 +20,7 @@ _SKEWNORM_REACH = 30.0
 
 norm: Family = family("norm", "log_density cdf sf logcdf logsf ppf isf mean var entropy", closed_quantiles=True)
 
-uniform: Family = family("uniform", "log_density cdf ppf mean var entropy", closed_quantiles=True)
+uniform: Family = family("uniform", "cdf ppf mean var entropy", closed_quantiles=True, log_density=lambda z: 0.0 * z)
 
 
 def _symmetric(cdf: Function, log_lower: Function | None = None) -> dict[str, Function]:
@@ -42,25 +42,38 @@ def _cauchy_quantile(q):
 
 cauchy: Family = family(
     "cauchy",
-    "cdf sf mean var entropy",
+    "mean var entropy",
     closed_quantiles=True,
     log_density=lambda z: -powers.log1p_square(z) - log(pi),
+    **_symmetric(lambda z: xp.arctan2(1.0, -z) / pi, lambda z: powers.log_angle(-z) - log(pi)),
     ppf=_cauchy_quantile,
     isf=lambda q: -_cauchy_quantile(q),
 )
+
+
+def _laplace_cdf(z):
+    return powers.by_half(z, 0.0, lambda z: 0.5 * xp.exp(z), lambda z: 1 - 0.5 * xp.exp(-z))
 
 
 def _laplace_logcdf(z):
     return powers.by_half(z, 0.0, lambda z: z - log(2), lambda z: xp.log1p(-0.5 * xp.exp(-z)))
 
 
+def _laplace_quantile(q):
+    return powers.by_half(q, 0.5, lambda q: xp.log(2 * q), lambda q: -xp.log(2 * (1 - q)))
+
+
 laplace: Family = family(
     "laplace",
-    "ppf isf mean var entropy",
+    "mean var entropy",
     closed_quantiles=True,
     log_density=lambda z: -xp.abs(z) - log(2),
+    cdf=_laplace_cdf,
     logcdf=_laplace_logcdf,
+    sf=lambda z: _laplace_cdf(-z),
     logsf=lambda z: _laplace_logcdf(-z),
+    ppf=_laplace_quantile,
+    isf=lambda q: -_laplace_quantile(q),
 )
 
 
@@ -99,11 +112,22 @@ def _student_entropy(df):
     return xp.where(is_normal, 0.5 * log(2 * pi * e), value)
 
 
-def _student_log_lower(z, df):
-    """Return the logarithm of the probability up to z, far out by the leading term, as its slopes underflow there."""
+def _student_far(z, df) -> tuple[Any, Any, Any]:
+    """Return where the leading term of the lower tail serves, its logarithm, and the other points."""
     is_far = z < -powers.FAR * xp.sqrt(df)
-    distance, nu, near = xp.where(is_far, -z, 1.0), xp.where(is_far, df, 1.0), xp.where(is_far, 0.0, z)
+    distance, nu = xp.where(is_far, -z, 1.0), xp.where(is_far, df, 1.0)
     logarithm = 0.5 * nu * (xp.log(nu) - 2 * xp.log(distance)) - xp.log(nu) - sc.betaln(0.5 * nu, 0.5)
+    return is_far, logarithm, xp.where(is_far, 0.0, z)
+
+
+def _student_cdf(z, df):
+    is_far, logarithm, near = _student_far(z, df)
+    return xp.where(is_far, xp.exp(logarithm), sc.stdtr(df, near))
+
+
+def _student_log_lower(z, df):
+    """Return the logarithm of the probability up to z, also where slopes of the probability underflow."""
+    is_far, logarithm, near = _student_far(z, df)
     return xp.where(is_far, logarithm, xp.log(sc.stdtr(df, near)))
 
 
@@ -111,7 +135,7 @@ t: Family = family(
     "t",
     "ppf isf mean var",
     log_density=_student_log_density,
-    **_symmetric(lambda z, df: sc.stdtr(df, z), _student_log_lower),
+    **_symmetric(_student_cdf, _student_log_lower),
     entropy=_student_entropy,
 )
 
@@ -242,8 +266,11 @@ johnsonsu: Family = family(
 
 beta: Family = family(
     "beta",
-    "mean var entropy",
+    "mean var",
     **powers.of_beta_shares(lambda z, a, b: (z, 1 - z, a, b)),
+    entropy=lambda a, b: (
+        sc.betaln(a, b) - (a - 1) * sc.digamma(a) - (b - 1) * sc.digamma(b) + (a + b - 2) * sc.digamma(a + b)
+    ),
     **powers.of_powers(lambda z, a, b: -sc.betaln(a, b), lambda a, b: a - 1, lambda a, b: b - 1),
     ppf=lambda q, a, b: powers.beta_quantile(q, a, b)[0],
     isf=lambda q, a, b: powers.beta_quantile(q, b, a)[1],
@@ -257,6 +284,7 @@ powerlaw: Family = family(
     "powerlaw",
     "cdf logcdf ppf mean var entropy",
     **powers.of_powers(lambda z, a: 0.0, lambda a: a - 1, factor=lambda a: a),
+    sf=lambda z, a: -xp.expm1(a * xp.log(z)),
     isf=lambda q, a: xp.exp(xp.log1p(-q) / a),
 )
 
@@ -269,6 +297,12 @@ def _rises(z, c):
 def _triang_pdf(z, c):
     up, down = xp.where(c > 0, c, 1.0), xp.where(c < 1, 1 - c, 1.0)
     return xp.where(_rises(z, c), 2 * z / up, 2 * (1 - z) / down)
+
+
+def _triang_cdf(z, c):
+    up, down = xp.where(c > 0, c, 1.0), xp.where(c < 1, 1 - c, 1.0)
+    rest = xp.square(1 - z) / down
+    return xp.where(_rises(z, c), xp.square(z) / up, xp.where(rest < 0.5, 1 - rest, (z * (2 - z) - c) / down))
 
 
 def _triang_sf(z, c):
@@ -292,6 +326,7 @@ triang: Family = family(
     log_density=lambda z, c: xp.log(_triang_pdf(z, c)),
     density=_triang_pdf,
     exponent=lambda c: xp.where(c > 0, 1.0, 0.0),
+    cdf=_triang_cdf,
     sf=_triang_sf,
     logcdf=lambda z, c: _triang_log(z, 1 - z, c, 1 - c, _rises(z, c)),
     logsf=lambda z, c: _triang_log(1 - z, z, 1 - c, c, ~_rises(z, c)),
@@ -358,9 +393,10 @@ genextreme: Family = family(
 )
 genpareto: Family = family(
     "genpareto",
-    "ppf mean var entropy",
+    "mean var entropy",
     log_density=lambda z, c: -powers.times_log(c + 1, powers.log1p_ratio(z, c)),
     logsf=lambda z, c: -powers.log1p_ratio(z, c),
+    ppf=lambda q, c: powers.expm1_ratio(-xp.log1p(-q), c),
     isf=lambda q, c: powers.expm1_ratio(-xp.log(q), c),
 )
 genlogistic: Family = family(
@@ -419,11 +455,21 @@ def _exponnorm_cdf(z, k):
 
 exponnorm: Family = family(
     "exponnorm",
-    "sf mean var",
+    "mean var",
     log_density=lambda z, k: _exponnorm_log_tail(z, k) - xp.log(k),
     cdf=_exponnorm_cdf,
+    sf=lambda z, k: sc.ndtr(-z) + xp.exp(_exponnorm_log_tail(z, k)),
 )
-laplace_asymmetric: Family = family("laplace_asymmetric", "log_density cdf sf ppf isf mean var entropy")
+laplace_asymmetric: Family = family(
+    "laplace_asymmetric",
+    "log_density cdf sf mean var entropy",
+    ppf=lambda q, k: xp.where(
+        q < k / (k + 1 / k), xp.log(q * (1 + 1 / xp.square(k))) * k, -xp.log((1 - q) * (xp.square(k) + 1)) / k
+    ),
+    isf=lambda q, k: xp.where(
+        q > 1 / (xp.square(k) + 1), xp.log((1 - q) * (1 + 1 / xp.square(k))) * k, -xp.log(q * (xp.square(k) + 1)) / k
+    ),
+)
 
 
 def _skewcauchy_below(q, width):
@@ -511,6 +557,11 @@ def _ball_cdf(z, beta, m):
     return xp.where(is_tail, below, 1 - sqrt(2 * pi) * sc.ndtr(-near) / _ball_weight(beta, m))
 
 
+def _ball_sf(z, beta, m):
+    near = sqrt(2 * pi) * sc.ndtr(-xp.maximum(z, -beta)) / _ball_weight(beta, m)
+    return xp.where(z <= -beta, 1 - _ball_cdf(z, beta, m), near)
+
+
 def _ball_quantile(q, beta, m):
     weight, tail = _ball_weight(beta, m), _ball_tail(beta, m)
     is_tail = q * weight < tail
@@ -520,7 +571,7 @@ def _ball_quantile(q, beta, m):
     return xp.where(is_tail, below, sc.ndtri(share))
 
 
-crystalball: Family = family("crystalball", "log_density sf", safe=2.0, cdf=_ball_cdf, ppf=_ball_quantile)
+crystalball: Family = family("crystalball", "log_density", safe=2.0, cdf=_ball_cdf, sf=_ball_sf, ppf=_ball_quantile)
 
 
 def _normal_inverse_gauss(z, a, b):
@@ -537,6 +588,7 @@ norminvgauss: Family = family("norminvgauss", "mean var", log_density=_normal_in
 
 powernorm: Family = family(
     "powernorm",
-    "log_density logsf ppf",
+    "logsf ppf",
+    **scaled(lambda c: c, lambda z, c: -powers.LOG_ROOT_2PI - 0.5 * z * z + (c - 1) * sc.log_ndtr(-z)),
     isf=lambda q, c: -sc.ndtri(q ** (1 / c)),
 )

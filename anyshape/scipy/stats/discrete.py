@@ -96,8 +96,9 @@ poisson: Family = family(
 
 geom: Family = family(
     "geom",
-    "logsf ppf mean var entropy",
+    "ppf mean var entropy",
     **_of_trials(lambda k, p: 0.0, lambda k, p: 1.0, lambda k, p: k - 1),
+    logsf=lambda k, p: sc.xlog1py(k, -p),
 )
 
 nbinom: Family = family(

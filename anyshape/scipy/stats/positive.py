@@ -29,9 +29,11 @@ from anyshape.scipy.stats.powers import (
     by_half,
     log1p_ratio,
     log1p_square,
+    log_angle,
     log_expm1,
     log_gamma_share,
     narrow_normal,
+    normal_log_density,
     normal_score,
     of_beta_shares,
     of_powers,
@@ -85,20 +87,24 @@ chi: Family = family(
     ppf=lambda q, df: sqrt(2) * power_of_gamma_quantile(q, 0.5 * df, 0.5),
 )
 
-invgamma: Family = family("invgamma", "log_density cdf sf ppf isf mean var entropy")
+invgamma: Family = family(
+    "invgamma", "log_density cdf sf ppf mean var entropy", isf=lambda q, a: power_of_gamma_quantile(q, a, -1.0)
+)
 
 rayleigh: Family = family(
     "rayleigh",
     "log_density logsf ppf isf mean var entropy",
     density=lambda z: z * exponential(-0.5 * xp.square(z)),
+    logcdf=lambda z: weibull_logcdf(2 * xp.log(z) - log(2)),
 )
 
 maxwell: Family = family("maxwell", "log_density density cdf sf ppf isf mean var entropy", open_ends=True)
 
 halfnorm: Family = family(
     "halfnorm",
-    "log_density cdf sf ppf isf mean var entropy",
+    "log_density sf ppf isf mean var entropy",
     closed_quantiles=True,
+    cdf=lambda z: sc.erf(sqrt(0.5) * z),
     logsf=lambda z: by_half(z, 0.5, lambda z: xp.log1p(-sc.erf(sqrt(0.5) * z)), lambda z: log(2) + sc.log_ndtr(-z)),
 )
 
@@ -106,6 +112,7 @@ halfcauchy: Family = family(
     "halfcauchy",
     "cdf sf logcdf mean var entropy",
     log_density=lambda z: log(2 / pi) - log1p_square(z),
+    logsf=lambda z: by_half(z, 1.0, lambda z: xp.log1p(-2 / pi * xp.arctan(z)), lambda z: log_angle(z) + log(2 / pi)),
     ppf=lambda q: by_half(q, 0.5, lambda q: xp.tan(0.5 * pi * q), lambda q: 1 / xp.tan(0.5 * pi * (1 - q))),
     isf=lambda q: by_half(q, 0.5, lambda q: 1 / xp.tan(0.5 * pi * q), lambda q: xp.tan(0.5 * pi * (1 - q))),
 )
@@ -119,8 +126,11 @@ halflogistic: Family = family(
 
 lognorm: Family = family(
     "lognorm",
-    "log_density cdf sf logcdf logsf ppf isf var entropy",
+    "cdf sf logcdf logsf isf entropy",
     mean=lambda s: xp.exp(0.5 * xp.square(s)),
+    var=lambda s: xp.expm1(xp.square(s)) * xp.exp(xp.square(s)),
+    **scaled(lambda s: 1 / s, lambda z, s: normal_log_density(xp.log(z) / s) - xp.log(z)),
+    ppf=lambda q, s: xp.exp(s * normal_score(q)),
 )
 
 
@@ -179,14 +189,16 @@ weibull_max: Family = family(
 
 pareto: Family = family(
     "pareto",
-    "sf ppf isf mean var entropy",
-    log_density=lambda z, b: xp.log(b) - (b + 1) * xp.log(z),
+    "sf isf mean var entropy",
+    **scaled(lambda b: b, lambda z, b: -(b + 1) * xp.log(z)),
     logsf=lambda z, b: -b * xp.log(z),
+    ppf=lambda q, b: xp.exp(-xp.log1p(-q) / b),
 )
 
 lomax: Family = family(
     "lomax",
-    "log_density logsf ppf entropy",
+    "logsf ppf entropy",
+    **scaled(lambda c: c, lambda z, c: -(c + 1) * xp.log1p(z)),
     isf=lambda q, c: xp.expm1(-xp.log(q) / c),
     mean=lambda c: beyond(1, c, lambda c: 1 / (c - 1)),
     var=lambda c: beyond(2, c, lambda c: c / ((c - 2) * xp.square(c - 1))),
@@ -202,6 +214,8 @@ fisk: Family = family(
     "fisk",
     "isf entropy",
     **of_powers(lambda z, c: -2 * xp.log1p(z**c), lambda c: c - 1, far=_fisk_far, factor=lambda c: c),
+    cdf=lambda z, c: sc.expit(c * xp.log(z)),
+    sf=lambda z, c: sc.expit(-c * xp.log(z)),
     logcdf=lambda z, c: sc.log_expit(c * xp.log(z)),
     logsf=lambda z, c: sc.log_expit(-c * xp.log(z)),
     ppf=lambda q, c: (q / (1 - q)) ** (1 / c),
@@ -222,13 +236,16 @@ burr12: Family = family(
     isf=lambda q, c, d: xp.exp(log_expm1(-xp.log(q) / d) / c),
 )
 
-gompertz: Family = family("gompertz", "log_density ppf isf", logsf=lambda z, c: -c * xp.expm1(z))
+gompertz: Family = family(
+    "gompertz", "ppf isf", **scaled(lambda c: c, lambda z, c: z - c * xp.expm1(z)), logsf=lambda z, c: -c * xp.expm1(z)
+)
 
 
 nakagami: Family = family(
     "nakagami",
-    "cdf sf isf mean var",
+    "sf isf mean var",
     **of_powers(lambda z, nu: log(2) + sc.xlogy(nu, nu) - sc.gammaln(nu) - nu * xp.square(z), lambda nu: 2 * nu - 1),
+    cdf=lambda z, nu: sc.gammainc(nu, nu * xp.square(z)),
     logcdf=lambda z, nu: log_gamma_share(nu, nu * xp.square(z), -1),
     logsf=lambda z, nu: log_gamma_share(nu, nu * xp.square(z)),
     ppf=lambda q, nu: power_of_gamma_quantile(q, nu, 0.5) / xp.sqrt(nu),
@@ -236,8 +253,9 @@ nakagami: Family = family(
 
 levy: Family = family(
     "levy",
-    "cdf sf ppf mean var",
+    "cdf sf mean var",
     log_density=lambda z: -LOG_ROOT_2PI - 1.5 * xp.log(z) - 0.5 / z,
+    ppf=lambda q: 1 / xp.square(normal_score(0.5 * q)),
     isf=lambda q: xp.square(sqrt(0.5) / sc.erfinv(q)),
 )
 
@@ -272,10 +290,12 @@ f: Family = family(
 
 levy_l: Family = family(
     "levy_l",
-    "sf isf mean var",
+    "mean var",
     log_density=lambda z: -LOG_ROOT_2PI - 1.5 * xp.log(-z) - 0.5 / xp.abs(z),
     cdf=lambda z: sc.erf(1 / xp.sqrt(-2 * z)),
+    sf=lambda z: sc.erfc(1 / xp.sqrt(-2 * z)),
     ppf=lambda q: -0.5 / xp.square(sc.erfinv(q)),
+    isf=lambda q: -1 / xp.square(normal_score(0.5 * q)),
 )
 
 
@@ -325,9 +345,10 @@ def _mielke_quantile(log_share, k, s):
 
 kappa3: Family = family(
     "kappa3",
-    log_density=lambda z, a: xp.log(a) + _kappa3_rest(z, a),
+    **scaled(lambda a: a, _kappa3_rest),
     logcdf=_kappa3_logcdf,
     cdf=lambda z, a: by_half(z, 1.0, lambda z: _kappa3_small(z, a), lambda z: xp.exp(_kappa3_logcdf(z, a))),
+    sf=lambda z, a: by_half(z, 1.0, lambda z: 1 - _kappa3_small(z, a), lambda z: xp.exp(_kappa3_log_rest(z, a))),
     logsf=lambda z, a: by_half(z, 1.0, lambda z: xp.log1p(-_kappa3_small(z, a)), lambda z: _kappa3_log_rest(z, a)),
     ppf=lambda q, a: _kappa3_quantile(q, xp.log(q), a),
     isf=lambda q, a: _kappa3_quantile(1 - q, xp.log1p(-q), a),
@@ -339,7 +360,16 @@ mielke: Family = family(
     ppf=lambda q, k, s: _mielke_quantile(xp.log(q), k, s),
     isf=lambda q, k, s: _mielke_quantile(xp.log1p(-q), k, s),
 )
-powerlognorm: Family = family("powerlognorm", "log_density logsf ppf isf")
+powerlognorm: Family = family(
+    "powerlognorm",
+    "logsf ppf isf",
+    **scaled(
+        lambda c, s: c / s,
+        lambda z, c, s: (
+            -xp.log(z) - LOG_ROOT_2PI - 0.5 * xp.square(xp.log(z) / s) + (c - 1) * sc.log_ndtr(-xp.log(z) / s)
+        ),
+    ),
+)
 
 
 def _rice_mean(b):
@@ -358,6 +388,17 @@ def _rice_log_density(z, b):
     return xp.log(z) - 0.5 * xp.square(z - b) + xp.log(sc.i0e(z * b))
 
 
+def _rice_cdf(z, b):
+    return sc.chndtr(xp.square(z), 2.0, xp.square(b))
+
+
+def _rice_logcdf(z, b):
+    """Return the logarithm of the probability up to z, of a tiny one by its power of z."""
+    is_tiny = z * (1 + b) < 1e-8
+    power = 2 * xp.log(xp.where(is_tiny, z, 1.0)) - log(2) - 0.5 * xp.square(b)
+    return xp.where(is_tiny, power, xp.log(_rice_cdf(xp.where(is_tiny, 1.0, z), b)))
+
+
 def _rice_logsf(z, b):
     """Return the logarithm of the probability above z, of a tail by Gauss's rule."""
     is_tail = (z > b + 1) & (z < INF)
@@ -366,13 +407,14 @@ def _rice_logsf(z, b):
     length = stop_gradient(2 * DEPTH / (excess + xp.sqrt(xp.square(excess) + 2 * DEPTH)))
     start, points = _rice_log_density(point, mean), point[..., None] + length[..., None] * (0.5 + 0.5 * GAMMA_NODES)
     shares = xp.exp(_rice_log_density(points, mean[..., None]) - start[..., None]) @ GAMMA_WEIGHTS
-    near = xp.log1p(-sc.chndtr(xp.square(xp.where(is_tail, 0.5, z)), 2.0, xp.square(b)))
+    near = xp.log1p(-_rice_cdf(xp.where(is_tail, 0.5, z), b))
     return xp.where(is_tail, start + xp.log(0.5 * length * shares), near)
 
 
 rice: Family = family(
     "rice",
     "cdf ppf",
+    logcdf=_rice_logcdf,
     logsf=_rice_logsf,
     log_density=_rice_log_density,
     density=_rice_density,
@@ -473,10 +515,18 @@ def _normal_strip(low, high, width):
 
 alpha: Family = family(
     "alpha",
-    "log_density cdf ppf",
+    "log_density cdf",
     sf=lambda z, a: _normal_strip(a - 1 / z, a, 1 / z) / sc.ndtr(a),
+    ppf=lambda q, a: 1 / (a - normal_score(q * sc.ndtr(a))),
 )
-gibrat: Family = family("gibrat", "log_density ppf isf mean var", **of_score(xp.log))
+gibrat: Family = family(
+    "gibrat",
+    "mean var",
+    log_density=lambda z: -LOG_ROOT_2PI - xp.log(z) - 0.5 * xp.square(xp.log(z)),
+    **of_score(xp.log),
+    ppf=lambda q: xp.exp(normal_score(q)),
+    isf=lambda q: xp.exp(-normal_score(q)),
+)
 betaprime: Family = family(
     "betaprime",
     open_ends=False,
@@ -524,16 +574,20 @@ exponpow: Family = family(
 )
 exponweib: Family = family(
     "exponweib",
-    "ppf isf",
+    "ppf",
     open_ends=lambda a, c: (a != 1) | (c != 1),
     **scaled(
         lambda a, c: a * c, lambda z, a, c: times_log(a - 1, weibull_logcdf(c * xp.log(z))) - z**c + sc.xlogy(c - 1, z)
     ),
     logcdf=lambda z, a, c: a * weibull_logcdf(c * xp.log(z)),
+    isf=lambda q, a, c: (-xp.log(-xp.expm1(xp.log1p(-q) / a))) ** (1 / c),
 )
 fatiguelife: Family = family(
     "fatiguelife",
-    "log_density mean var",
+    "mean var",
+    log_density=lambda z, c: (
+        xp.log1p(z) - xp.square(z - 1) / (2 * z * c**2) - xp.log(2 * c) - LOG_ROOT_2PI - 1.5 * xp.log(z)
+    ),
     **of_score(lambda z, c: (xp.sqrt(z) - 1 / xp.sqrt(z)) / c),
     ppf=lambda q, c: _fatiguelife_quantile(c * normal_score(q)),
     isf=lambda q, c: _fatiguelife_quantile(-c * normal_score(q)),
@@ -602,19 +656,24 @@ def _by_sign(rising: Function, falling: Function) -> Function:
     return lambda x, a, c: xp.where(c > 0, rising(x, a, c), falling(x, a, c))
 
 
+_gengamma_below, _gengamma_above = lambda z, a, c: sc.gammainc(a, z**c), lambda z, a, c: sc.gammaincc(a, z**c)
 _gengamma_log_below = lambda z, a, c: _loggamma_logcdf(c * xp.log(z), a)
-_gengamma_log_above = log_by_complement(lambda z, a, c: sc.gammaincc(a, z**c), lambda z, a, c: sc.gammainc(a, z**c))
+_gengamma_log_above = log_by_complement(_gengamma_above, _gengamma_below)
+_gengamma_low, _gengamma_high = (
+    lambda q, a, c: power_of_gamma_quantile(q, a, 1 / c),
+    lambda q, a, c: sc.gammainccinv(a, q) ** (1 / c),
+)
 gengamma: Family = family(
     "gengamma",
-    "cdf sf isf",
     log_density=_gengamma_density("log_density", -INF),
     density=_gengamma_density("density", 0.0),
     exponent=lambda a, c: xp.where(c > 0, c * a - 1, INF),
+    cdf=_by_sign(_gengamma_below, _gengamma_above),
+    sf=_by_sign(_gengamma_above, _gengamma_below),
     logcdf=_by_sign(_gengamma_log_below, _gengamma_log_above),
     logsf=_by_sign(_gengamma_log_above, _gengamma_log_below),
-    ppf=_by_sign(
-        lambda q, a, c: power_of_gamma_quantile(q, a, 1 / c), lambda q, a, c: sc.gammainccinv(a, q) ** (1 / c)
-    ),
+    ppf=_by_sign(_gengamma_low, _gengamma_high),
+    isf=_by_sign(_gengamma_high, _gengamma_low),
 )
 invweibull: Family = family(
     "invweibull",
@@ -639,11 +698,18 @@ def _loggamma_logcdf(z, c):
     return by_half(z, -2.0, lambda z: _loggamma_start(z, c), lambda z: share(xp.minimum(z, 700.0)))
 
 
+def _loggamma_quantile(q, c):
+    start = (xp.log(q) + sc.gammaln(c + 1)) / c
+    is_tiny = start < -40
+    return xp.where(is_tiny, start, xp.log(sc.gammaincinv(c, xp.where(is_tiny, 0.5, q))))
+
+
 loggamma: Family = family(
     "loggamma",
-    "log_density cdf ppf isf mean var",
+    "log_density cdf isf mean var",
     sf=lambda z, c: sc.gammaincc(c, xp.exp(z)),
     logcdf=_loggamma_logcdf,
+    ppf=_loggamma_quantile,
 )
 loglaplace: Family = family(
     "loglaplace",

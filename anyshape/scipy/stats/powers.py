@@ -118,6 +118,13 @@ def log1p_square(z: Any, freedom: Any = 1.0) -> Any:
     return xp.where(is_far, 2 * xp.log(xp.where(is_far, distance, 1.0)) - xp.log(freedom), near)
 
 
+def log_angle(z: Any) -> Any:
+    """Return log(arctan2(1, z)), whose own slope underflows for far z."""
+    is_far = z > FAR
+    near = xp.log(xp.arctan2(1.0, xp.where(is_far, 1.0, z)))
+    return xp.where(is_far, -xp.log(xp.where(is_far, z, 1.0)), near)
+
+
 def of_score(score: Function) -> dict[str, Function]:
     """Return the functions of a distribution by a rising function of it that is normal."""
 
