@@ -33,7 +33,7 @@ def yielded(session: Session, function: Any, made: Callable[..., Any], *args: An
     """Return the items that a generator function yields, or the generator where these are not known to be the same."""
     own = getattr(function, "__func__", function)
     parts = _parts(function, *args, *kwargs.values())
-    is_refused = own.__code__ in session.refused
+    is_refused = own.__code__ in session.refused or not _ends(own.__code__)
     if is_refused or not _is_pure(own.__code__, own.__code__.co_freevars) or not all(map(_is_still, parts)):
         return code_that_is_read().call(function)(*args, **kwargs)
     before = _Seen(own.__code__, parts)
@@ -105,6 +105,11 @@ def _is_pure(code: types.CodeType, free: tuple[str, ...]) -> bool:
     if binds or any(s.opcode in _RAISING for s in steps) or not _STATED.isdisjoint(code.co_names):
         return False
     return all(_is_pure(c, free) for c in code.co_consts if type(c) is types.CodeType)
+
+
+def _ends(code: types.CodeType) -> bool:
+    """Return whether a generator can end by itself: `while True` without an end leaves no return in code."""
+    return any(s.opname in ("RETURN_VALUE", "RETURN_CONST") for s in dis.get_instructions(code))
 
 
 class _Seen:

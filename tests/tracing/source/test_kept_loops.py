@@ -221,3 +221,20 @@ def test_few_iterations_over_elements_alone_are_one_pass_over_memory(count, step
     np.testing.assert_allclose(traced(x), iterated(x), rtol=1e-13)
     reasons = [line for line in traced.explain().as_written if "compute elements alone" in line]
     assert len(reasons) == (not is_loop)
+
+
+def _counted():
+    number = 0.0
+    while True:
+        number = number + 1
+        yield number
+
+
+def test_a_generator_without_an_end_is_not_run_to_its_end():
+    def weighted(x):
+        total = 0.0
+        for number, value in zip(_counted(), x, strict=False):
+            total = total + number * value
+        return total
+
+    assert anyshape.jit(weighted)(np.ones(3)) == 6
