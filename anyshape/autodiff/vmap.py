@@ -28,13 +28,18 @@ def batch(
     env = begin_replay(builder, graph, inputs, sizes, carrying)
     for node in graph.nodes:
         with at_line(builder, node.where):
-            if happens_once(node) and carrying.isdisjoint(node.inputs):
-                _give_batch(builder, node, env, carrying, size)
-            if carrying.isdisjoint(node.inputs) and not (node.op.draws or node.op.acts):
-                _replay_unbatched(builder, node, env, carrying)
-            else:
-                _batch_node(builder, node, env, carrying, size)
+            apply_to_examples(builder, node, env, carrying, size)
     return [(env[v], v in carrying) for v in graph.outputs]
+
+
+def apply_to_examples(builder: Builder, node: Node, env: Replay, carrying: set[Value], size: Size) -> None:
+    """Emit a node for each example, or once if all share its operands."""
+    if happens_once(node) and carrying.isdisjoint(node.inputs):
+        _give_batch(builder, node, env, carrying, size)
+    if carrying.isdisjoint(node.inputs) and not (node.op.draws or node.op.acts):
+        _replay_unbatched(builder, node, env, carrying)
+    else:
+        _batch_node(builder, node, env, carrying, size)
 
 
 def _give_batch(builder: Builder, node: Node, env: Replay, carrying: set[Value], size: Size) -> None:

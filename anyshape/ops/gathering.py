@@ -462,7 +462,8 @@ def _define_segments(name: str) -> Op:
 segment_max_op: Op = _define_segments("segment_max")
 segment_min_op: Op = _define_segments("segment_min")
 segment_prod_op: Op = _define_segments("segment_prod")
-refuse(itself, segment_max_op, segment_min_op, segment_prod_op)
+segment_sum_op: Op = _define_segments("segment_sum")  # unlike put_add, it makes no zeros by construction
+refuse(itself, segment_max_op, segment_min_op, segment_prod_op, segment_sum_op)
 
 
 def apply_segments(op: Op, x: Operand, ids: Operand, size: Size) -> Any:

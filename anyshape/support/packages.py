@@ -149,6 +149,7 @@ derivative_rules: Folder = Folder("anyshape.autodiff.rules")
 
 if TYPE_CHECKING:
     from anyshape.autodiff import equal_values as equal_values
+    from anyshape.autodiff import flat_rules as flat_rules
     from anyshape.autodiff import jvp as graph_jvp
     from anyshape.autodiff import linearize_transpose as linearize_transpose
     from anyshape.autodiff import replay as graph_replay
@@ -227,6 +228,7 @@ else:
     costs = Package("anyshape.inspect.cost")  # of programs with a memory limit, and reports
     linearize_transpose = Package("anyshape.autodiff.linearize_transpose")
     graph_vmap = Package("anyshape.autodiff.vmap")
+    flat_rules = Package("anyshape.autodiff.flat_rules")  # of ragged_map
     size_points = Package("anyshape.graph.prover.size_points")  # of open claims about sizes
     quantile_methods = Package("anyshape.numpy.analysis.quantile_methods")  # all but "linear"
     concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value

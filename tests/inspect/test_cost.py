@@ -126,7 +126,7 @@ COUNTED = {
     "repeated_each": lambda counts, batch: int(counts.sum()),
     "unique": lambda x, axis, equal_nan: per_line(x, axis),
     "unique_each": lambda x, batch, axis, equal_nan: per_line(x, axis + batch),
-    **dict.fromkeys(("segment_max", "segment_min", "segment_prod"), lambda x, ids, size: x.size),
+    **dict.fromkeys(("segment_max", "segment_min", "segment_prod", "segment_sum"), lambda x, ids, size: x.size),
     "sort": lambda x, axis: per_line(x, axis),
     "fft": lambda x, axis, norm, inverse: 5 * per_line(x, axis),
     "rfft": lambda x, axis, norm: 5 * per_line(x, axis),

@@ -306,15 +306,17 @@ def _prod_jvp(ctx, tangents, out, x, ids, *, size, sources=()):
 tables.JVPS[ga.segment_max_op] = _segment_extreme(tables.BELOW_MAX)
 tables.JVPS[ga.segment_min_op] = _segment_extreme(tables.ABOVE_MIN)
 tables.JVPS[ga.segment_prod_op] = _prod_jvp
+tables.linear_in_first(ga.segment_sum_op, lambda ctx, ct, x, ids, *, size, sources=(): ix.take(ct, ids))
 
 # -- zeros by construction
 
 zeros(tables.ADD, tables.ADD, ga.segment_max_op, ga.segment_min_op)
+zeros(tables.ADD, tables.MOVE, ga.segment_sum_op)
 zeros(tables.REACH, tables.MIX, ga.segment_prod_op)
 
 # -- shifts of operands
 
-no_shift(ga.segment_max_op, ga.segment_min_op, ga.segment_prod_op)
+no_shift(ga.segment_max_op, ga.segment_min_op, ga.segment_prod_op, ga.segment_sum_op)
 
 
 def _batched(op):
@@ -331,5 +333,5 @@ def _batched(op):
     tables.BATCHERS[op] = rule
 
 
-for _op in (ga.segment_max_op, ga.segment_min_op, ga.segment_prod_op):
+for _op in (ga.segment_max_op, ga.segment_min_op, ga.segment_prod_op, ga.segment_sum_op):
     _batched(_op)

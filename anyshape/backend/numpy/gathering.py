@@ -20,7 +20,7 @@ from anyshape.backend.compiler import op_traits
 from anyshape.backend.compiler import plan as po
 from anyshape.backend.compiler.op_traits import OPAQUE, declare
 from anyshape.backend.compiler.plan import scatter_sums_op
-from anyshape.backend.numpy.indexing import add_rows, check_first, check_starts, summed_rows
+from anyshape.backend.numpy.indexing import add_rows, check_first, check_starts, put_add, summed_rows
 from anyshape.backend.numpy.reduction import largest_value, least_value
 from anyshape.ops import gathering as ga
 from anyshape.ops.core.apply import kernel
@@ -444,6 +444,7 @@ def _segments(ufunc, empty):
 kernel(ga.segment_max_op, _segments(np.maximum, least_value))
 kernel(ga.segment_min_op, _segments(np.minimum, largest_value))
 kernel(ga.segment_prod_op, _segments(np.multiply, lambda dtype: dtype.type(1)))
+kernel(ga.segment_sum_op, lambda x, ids, *, size: put_add(x, ids, axes=(0,), sizes=(size,)))
 
 
 declare(OPAQUE._replace(scratch=op_traits.windows(5)), ga.gather_op, ga.gather_dynamic_op)
@@ -452,4 +453,4 @@ declare(SCATTER._replace(updates=True), *ga.SCATTERS.values())
 declare(SCATTER, scatter_sums_op)
 
 
-declare(OPAQUE, ga.segment_max_op, ga.segment_min_op, ga.segment_prod_op)
+declare(OPAQUE, ga.segment_max_op, ga.segment_min_op, ga.segment_prod_op, ga.segment_sum_op)

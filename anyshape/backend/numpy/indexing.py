@@ -132,7 +132,7 @@ def _flat(indices, axes, sizes):
         return position
 
 
-def _put_add(updates, *indices, axes, sizes, compiled=None):
+def put_add(updates, *indices, axes, sizes, compiled=None):
     """Add rows of updates to rows of zeros, by one flat position for all index arrays.
 
     `compiled` is as for `summed_rows`.
@@ -193,7 +193,7 @@ def add_rows(target: Any, position: Any, rows: Any) -> Any:
 
 
 kernel(ix.take_op, _take, inline=_inline_take)
-kernel(ix.put_add_op, _put_add)
+kernel(ix.put_add_op, put_add)
 kernel(ix.index_bounds_op, _index_bounds)
 kernel(ix.window_bounds_op, _window_bounds)
 

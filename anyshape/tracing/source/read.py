@@ -95,9 +95,11 @@ class Loops:
     - `is_off`: functions are run as they are written, for the same reason.
     - `reads_all`: functions that do not seem to need it are read too, as NumPy or SciPy asked for a traced value.
       Methods of their arrays do, such as `matrix.dot(x)`, and products of sparse matrices.
+    - `layouts`: functions of one example that run on the rows of all.
     """
 
     def __init__(self) -> None:
+        self.layouts: dict[str, None] = {}
         self.refused: dict[types.CodeType, str] = {}
         self.apart: set[types.CodeType] = set()
         self.choosing = self.is_plain = self.is_off = self.reads_all = False
@@ -105,7 +107,7 @@ class Loops:
     def refusals(self) -> tuple[str, ...]:
         """Return the loops that are run as they are written, each with the reason."""
         lines = [(SourceLine(c.co_filename, c.co_firstlineno, c.co_name), why) for c, why in self.refused.items()]
-        return tuple([f"{line}: {line_text(line)} stays as it is written: {why}" for line, why in lines])
+        return *[f"{line}: {line_text(line)} stays as it is written: {why}" for line, why in lines], *self.layouts
 
     def learns_of(self, error: Exception, session: Session) -> bool:
         """Return whether an error tells that all functions are to be read."""
@@ -142,6 +144,7 @@ class Session:
 
     def __init__(self, loops: Loops) -> None:
         self.refused, self.apart, self.is_plain = loops.refused, loops.apart, loops.is_plain
+        self.layouts = loops.layouts
         self.choosing, self.reads_all = loops.choosing and not loops.is_plain, loops.reads_all
         self.leaves_unread = False
         self.learned: dict[types.CodeType, Any] = {}

@@ -37,13 +37,14 @@ from anyshape.transforms.control_flow.loop_tracing import CarryLoop
 from anyshape.transforms.control_flow.pieces import Pieces, RaggedResults
 from anyshape.transforms.jit import jit, jit_transform
 from anyshape.transforms.linear_map import share_programs
+from anyshape.transforms.ragged import layouts
 from anyshape.transforms.ragged.values import Ragged, are_alike, joined_batch, made, names_of_parts, of_other_library
 
 Function = Callable[..., Any]
 
 
 @short_traceback
-def ragged_map(function: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
+def ragged_map(function: Function, in_axes: Any = 0, out_axes: Any = 0, layout: str = "loop") -> Function:
     """Return `function` mapped over examples whose sizes differ.
 
     One program serves any number of examples and any sizes. It is differentiated as any other.
@@ -54,12 +55,15 @@ def ragged_map(function: Function, in_axes: Any = 0, out_axes: Any = 0) -> Funct
             is mapped is a list of arrays or of trees of them, a `Ragged`, or an array whose first axis counts the
             examples. Batches of torch and awkward, and groups of pandas and polars, are lists.
         out_axes: axis of the examples in results that are arrays, or a tree of these.
+        layout: "loop" over the examples, or "flat" for operations on the rows of all examples, which lie end to end.
+            Without machine code, "flat" is faster for many short examples, and may be slower for long ones.
 
     Returns:
         A function of the batches. Results are arrays where all examples have results of one shape, and else `Ragged`.
 
     Raises:
-        ArgumentError: if arguments have different numbers of examples, or a list holds arrays of different kinds.
+        ArgumentError: if arguments have different numbers of examples, or a list holds arrays of different kinds. If
+            the layout is "flat", and an operation has no flat form.
 
     >>> import numpy as np
     >>> from anyshape import grad, ragged_map
@@ -75,13 +79,14 @@ def ragged_map(function: Function, in_axes: Any = 0, out_axes: Any = 0) -> Funct
     """
     name = f"ragged_map({pytrees.function_name(function)})"
     pytrees.check_callable("ragged_map", function)
+    layouts.checked(name, layout)
     known: dict[str, _Kind] = {}
-    apart, paths = _Apart(function, in_axes, out_axes), _paths_of(function)
+    apart, paths = _Apart(function, in_axes, out_axes, layout), _paths_of(function)
 
     def transformed(*args, **kwargs):
-        return _mapped(function, name, in_axes, out_axes, args, kwargs)
+        return _mapped(function, name, in_axes, out_axes, layout, args, kwargs)
 
-    recipe = (ragged_map, function, in_axes, out_axes)
+    recipe = (ragged_map, function, in_axes, out_axes, layout)
     jitted = jit_transform(transformed, name, function, recipe)
     share_programs(jitted, function, *recipe[:1], *recipe[2:])
 
@@ -265,7 +270,13 @@ def _served(jitted: Function, apart: _Apart, args: Any, kwargs: Any) -> Any:
     except Exception as error:
         if (example := _example_of(error)) is not None:
             _locate(error, example, apart.shapes(args, kwargs, example))
-        raise
+        if example is not None or apart.layout == "loop" or not isinstance(error, _OF_EXAMPLES):
+            raise
+    looped = ragged_map(apart.mapped, apart.in_axes, apart.out_axes, "loop")
+    return looped(*args, **kwargs)  # its error names the example
+
+
+_OF_EXAMPLES = (errors.CheckError, errors.ShapeError, errors.SizeMismatchError, IndexError)
 
 
 def _example_of(error: Exception) -> int | None:
@@ -290,8 +301,8 @@ def _locate(error: Exception, example: int, shapes: str) -> None:
 class _Apart:
     """Calls of a function with each example alone: where Python decides on its sizes, each outcome has a program."""
 
-    def __init__(self, function: Function, in_axes: Any, out_axes: Any) -> None:
-        self.function, self.in_axes, self.out_axes = jit(function), in_axes, out_axes
+    def __init__(self, function: Function, in_axes: Any, out_axes: Any, layout: str) -> None:
+        self.function, self.in_axes, self.out_axes, self.layout = jit(function), in_axes, out_axes, layout
         self.mapped = function
         self.is_needed = False
 
@@ -442,7 +453,7 @@ def _as_body(function: Function) -> Iterator[None]:
         session.frames.pop()
 
 
-def _mapped(function: Function, name: str, in_axes: Any, out_axes: Any, args: Any, kwargs: Any) -> Any:
+def _mapped(function: Function, name: str, in_axes: Any, out_axes: Any, chosen: str, args: Any, kwargs: Any) -> Any:
     examples = _Examples(name)
     axes = _axes_of(in_axes, args, name)
     args = tuple([_walk(x, a, examples.slot) for x, a in zip(args, axes, strict=True)])
@@ -466,7 +477,8 @@ def _mapped(function: Function, name: str, in_axes: Any, out_axes: Any, args: An
     operands = [*examples.stacks, *pieces]
     layout = lp.Layout(len(loop.carries), len(operands) - len(lengths), len(lengths))
     operands = [*loop.carries, *operands, *further, *lengths]
-    made_by_trips = lp.scan_of_length(body, layout, length, *operands, joined=len(results.joined))
+    one = layouts.Example(name, body, layout, length, len(results.joined))
+    made_by_trips = layouts.of_all(one, chosen, [*map(as_value, operands)])
     loop.results(made_by_trips)
     together = results.of_all(*loop.stacked(made_by_trips))
     axes = pytrees.flatten_prefix(out_axes, pytrees.unflatten(tree, [y for y, _ in together]), name, "out_axes")
