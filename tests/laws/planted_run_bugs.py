@@ -388,7 +388,7 @@ RUN_BUGS = (
     Bug(
         "a global that a nested function reads is not watched",
         "anyshape/tracing/captured/code_origin.py",
-        "            yield from _nested(constant)",
+        "            yield from nested(constant)",
         "            yield constant.replace(co_names=())",
         ("tests/tracing/test_captured_state.py", "-k", "function_inside"),
     ),
