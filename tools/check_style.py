@@ -207,11 +207,19 @@ def python_findings(file: Path) -> Iterator[Finding]:
     yield from code_findings(file, nodes)
 
 
+def marker_findings(file: Path) -> Iterator[Finding]:
+    """Markers of conflicts that a merge left in a page. Code with them does not compile."""
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        if line.startswith(("<<<<<<< ", ">>>>>>> ")):
+            yield Finding(file, number, "conflict", "choose one of the two sides")
+
+
 def page_findings(file: Path) -> Iterator[Finding]:
     """All findings of a Markdown page."""
     fenced = re.sub(r"^```.*?^```", "", file.read_text(), flags=re.DOTALL | re.MULTILINE)
     prose = re.sub(r"^\n(?: {4}.*\n)+", "\n", fenced, flags=re.MULTILINE)  # indented blocks are code too
     yield from prose_findings(file, 0, prose)
+    yield from marker_findings(file)
 
 
 def files(paths: Sequence[str]) -> Iterator[Path]:
@@ -227,6 +235,7 @@ def findings(paths: Sequence[str]) -> Iterator[Finding]:
     for file in dict.fromkeys(files(paths)):
         yield from python_findings(file) if file.suffix == ".py" else page_findings(file)
     if not paths:
+        yield from marker_findings(ROOT / "CHANGELOG.md")
         yield from commit_findings()
 
 

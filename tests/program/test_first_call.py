@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-COLD, WARM = 20_000, 12_000  # in a new process, which imports and fills tables; and after another first call
+COLD, WARM = 18_000, 10_000  # in a new process, which imports and fills tables; and after another first call
 
 SCRIPT = """
 import sys

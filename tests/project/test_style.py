@@ -50,6 +50,12 @@ def test_a_broken_rule_is_named(source, rule, tmp_path):
     assert [finding.rule for finding in check_style.python_findings(file)] == [rule]
 
 
+def test_a_marker_of_a_conflict_is_named(tmp_path):
+    file = tmp_path / "page.md"
+    file.write_text("# Page\n\n<<<<<<< HEAD\nOne line.\n=======\nAnother line.\n>>>>>>> branch\n")
+    assert [(f.line, f.rule) for f in check_style.page_findings(file)] == [(3, "conflict"), (7, "conflict")]
+
+
 def test_names_of_numpy_and_short_sentences_pass(tmp_path):
     file = tmp_path / "module.py"
     file.write_text(f'"""Return {"word " * 13}. {"Word " * 13}."""\ndef place(x): pass\n' + "# word\n" * 9)
