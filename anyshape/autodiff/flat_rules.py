@@ -209,9 +209,9 @@ def _finite(x: Any) -> Any:
     return ew.select(ew.isfinite(x), x, ew.lift(0, x))
 
 
+# without products: the slope of a segment's product is NaN where another segment holds NaN
 _REDUCED: dict[Op, Callable[[Any, Any], Any]] = {
     rd.reduce_sum_op: lambda x, segments: segments(x, "sum"),
-    rd.reduce_prod_op: lambda x, segments: segments(x, "prod"),
     rd.reduce_max_op: lambda x, segments: segments(x, "max"),
     rd.reduce_min_op: lambda x, segments: segments(x, "min"),
     rd.reduce_and_op: _all_or_any("min"),
@@ -225,9 +225,8 @@ def _reduce(flat: Flat, node: Node, params: dict[str, Any]) -> Emit | None:
     own = flat.axis(value)
     if own not in axes:
         return _again(node.op, params)
-    kind = value.meta.dtype.kind
-    if value.meta.dtype == np.float16 or (kind == "c" and node.op is rd.reduce_prod_op):
-        return None  # NumPy adds up in float32, and multiplies infinite complex numbers by one first
+    if value.meta.dtype == np.float16:
+        return None  # NumPy adds up in float32
     others = [a for a in axes if a != own]
 
     def emit(x: Any) -> Any:
