@@ -36,7 +36,7 @@ _SITES: dict[int, tuple[weakref.ref[np.ndarray], Sites]] = {}  # by ids; single 
 
 def note_operand(array: np.ndarray) -> None:
     """Note that an array becomes an operand where the code of the user stands, if it is of a large one."""
-    owners = [x for x in memory_of(array) if has_type(x, np.ndarray)]
+    owners = [x for x in bases_of(array) if has_type(x, np.ndarray)]
     if owners[-1].nbytes <= SMALL:
         return
     direct, passed, names = _sites_of(owners[-1])
@@ -45,19 +45,19 @@ def note_operand(array: np.ndarray) -> None:
     for frame in frames:
         if is_innermost or has_name:
             (direct if is_innermost else passed).add((frame.f_code, frame.f_lasti))
-        here = [n for n, x in frame.f_locals.items() if type(x) is np.ndarray and memory_of(x)[-1] is owners[-1]]
+        here = [n for n, x in frame.f_locals.items() if type(x) is np.ndarray and bases_of(x)[-1] is owners[-1]]
         names |= {(frame.f_code, n, frames[-1].f_code) for n in here}
         is_innermost, has_name = False, bool(here)
 
 
 def sites(array: np.ndarray) -> Sites:
     """Return where an array became an operand."""
-    owners = [x for x in memory_of(array) if has_type(x, np.ndarray)]
+    owners = [x for x in bases_of(array) if has_type(x, np.ndarray)]
     return _sites_of(owners[-1])
 
 
-def memory_of(x: Any) -> list[Any]:
-    """Return an array, and what has its memory, the owner last."""
+def bases_of(x: Any) -> list[Any]:
+    """Return an array and the objects whose memory it views, the owner last."""
     chain = []
     while x is not None:
         chain.append(x)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.graph.ir.operand_sites import Site, Sites, memory_of, sites
+from anyshape.graph.ir.operand_sites import Site, Sites, bases_of, sites
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured import code_origin
 from anyshape.tracing.captured.containers import SMALL, Holder, size_in_bytes
@@ -36,11 +36,11 @@ def arrays_that_python_reads(watch: Watch, constants: Sequence[np.ndarray]) -> s
     large = {id(x): x for _, x in watch.arrays if size_in_bytes(x) > SMALL}
     if not large:
         return set()
-    memory = {id(base) for x in constants for base in memory_of(x)}
+    memory = {id(base) for x in constants for base in bases_of(x)}
     operands = {
         i: x for i, x in large.items()
         if type(x) is np.ndarray and x.dtype.names is None and i not in watch.of_packages
-        and any(id(base) in memory for base in memory_of(x))
+        and any(id(base) in memory for base in bases_of(x))
     }  # fmt: skip
     return large.keys() - _used_as_operands(watch, operands)
 
