@@ -85,10 +85,15 @@ def _cumulative_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, revers
     return x
 
 
-def _recurrence_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, axis: int, reverse: bool) -> TensorMeta:
+def _recurrence_type(
+    ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *goes_on: TensorMeta, axis: int, reverse: bool
+) -> TensorMeta:
     if a.dtype not in (b.dtype, np.dtype(bool)):
         raise ctx.bad_dtype(f"operands are {a.dtype} and {b.dtype}", "convert them to one dtype with astype")
-    ctx.require_same_extents(a, b, "operands of a core op must have equal shapes")
+    if any(mask.dtype != bool for mask in goes_on):
+        raise ctx.bad_dtype(f"the mask is {goes_on[0].dtype}", "give a mask of bool")
+    for x in (a, *goes_on):
+        ctx.require_same_extents(x, b, "operands of a core op must have equal shapes")
     return b
 
 
@@ -181,6 +186,7 @@ cumlogsumexp_op, cumlogsumexp = _cumulative(
 recurrence_op: Op = define(
     "recurrence",
     _recurrence_type,
+    operands=(2, 3),
     params={"axis": kinds.axis, "reverse": kinds.flag},
     cost=per_operand(2),
     **PROBED_AT_ONES,
@@ -198,12 +204,13 @@ sum_to_op: Op = define(
 )
 
 
-def recurrence(a: Operand, b: Operand, axis: int, *, reverse: bool = False) -> Any:
+def recurrence(a: Operand, b: Operand, axis: int, *, reverse: bool = False, goes_on: Operand | None = None) -> Any:
     """Return s with s[0] = 0, s[k + 1] = a[k] * s[k] + b[k] along the axis, without the last state.
 
-    It runs from the end if `reverse`.
+    It runs from the end if `reverse`. Where the mask `goes_on` is False, s[k + 1] = b[k], whatever s[k] is: a product
+    with 0 would keep an infinity or NaN.
     """
-    return apply(recurrence_op, a, b, axis=axis, reverse=reverse)
+    return apply(recurrence_op, a, b, *([] if goes_on is None else [goes_on]), axis=axis, reverse=reverse)
 
 
 def sum_to(x: Operand, shape: Sequence[Size], axes: Sequence[int]) -> Any:

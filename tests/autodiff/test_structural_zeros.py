@@ -423,3 +423,21 @@ def test_a_long_chain_of_writes_is_transposed():
     x = np.arange(1.0, 6.0)
     slopes = [(f(x + h) - f(x - h)) / 2 for h in np.eye(5)]
     np.testing.assert_allclose(anyshape.grad(f)(x), slopes)
+
+
+@pytest.mark.parametrize("own", [np.inf, np.nan, 1e300])
+@pytest.mark.parametrize("product", [
+    lambda x, ids: ops.segment_prod(x, ids, 3),
+    lambda x, ids: ops.index_mul(np.ones(3), [ids], x),
+], ids=["segment_prod", "index_mul"])  # fmt: skip
+def test_a_product_that_overflows_stays_in_its_segment(product, own):
+    ids, weights = np.array([0, 1, 0, 1, 2, 1]), np.array([3.0, -1.0, 2.0])
+    total = lambda x: np.sum(product(x, ids) * weights)
+    x = np.array([own, 2.0, own, 0.5, 0.0, 3.0])
+    t = np.where(ids > 0, WEIGHTS[0], 0.0)
+    of_others = np.where(ids > 0, x, 1.0)
+    with np.errstate(all="ignore"):
+        for f in (grad(total), lambda x: jvp(grad(total), (x,), (t,))[1], jacfwd(jacrev(total))):
+            first, second = np.asarray(f(x)), np.asarray(f(of_others))
+            others = np.ix_(*[ids > 0] * first.ndim)
+            np.testing.assert_array_equal(first[others], second[others])

@@ -280,8 +280,8 @@ BUGS = (
     Bug(
         "the transpose of a recurrence runs forward",
         "anyshape/autodiff/rules/reduction.py",
-        "rd.recurrence(a, ct, axis, reverse=not reverse),",
-        "rd.recurrence(a, ct, axis, reverse=reverse),",
+        "apply(rd.recurrence_op, a, ct, *goes_on, axis=axis, reverse=not reverse),",
+        "apply(rd.recurrence_op, a, ct, *goes_on, axis=axis, reverse=reverse),",
         (SWEEP, "-k", "vjp_is and cumprod"),
     ),
     Bug(

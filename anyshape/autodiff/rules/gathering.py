@@ -157,21 +157,30 @@ def _others(ctx, operand, indices, updates, params):
     target = mv.reshape(_read(ctx, positions, operand, indices, updates, params, -1), (count,))
     order = rd.argsort(target, 0, stable=True)
     factors, target = (rd.permute(mv.reshape(x, (count,)), order, 0) for x in (updates, target))
-    after = ew.eq(target, mv.strided(mv.pad(target, (0,), (1,), value=-2), (1,), (count,)))
-    before = ew.eq(target, mv.strided(mv.pad(target, (1,), (0,), value=-2), (0,), (count,)))
-    product = _product(factors, before, after, reverse=False) * _product(factors, after, before, reverse=True)
+    before, after = _neighbours(ctx, target)
+    product = _product(factors, before, after) * _product(factors, after, before, reverse=True)
     return mv.reshape(rd.permute(product, order, 0, inverse=True), shape)
 
 
-def _product(factors, before, after, *, reverse):
+def _neighbours(ctx, keys):
+    """Return where the key before each one of an ordered row equals it, and where the key after it does."""
+    (n,) = ctx.shape(keys)
+    last = mv.broadcast_to(cr.size_value(add(n, -1)), (n,))
+    is_equal = ew.eq(mv.strided(mv.pad(keys, (0,), (1,)), (1,), (n,)), keys)
+    after = ew.logical_and(is_equal, ew.lt(iota(n), last))
+    return mv.strided(mv.pad(after, (1,), (0,)), (0,), (n,)), after
+
+
+def _product(factors, before, after, *, reverse=False):
     """Return for each factor the product of the factors before it in its group.
 
     `before` and `after` tell whether the neighbour on that side belongs to the same group. The recurrence starts from
     0, so the initial 1 of each group is added separately.
     """
-    first = ew.convert(ew.logical_not(before), factors.dtype)
-    inner = ew.select(after, factors, ew.lift(0, factors))
-    return rd.recurrence(inner, inner * first, 0, reverse=reverse) + first
+    first = ew.logical_not(before)
+    second = ew.select(ew.logical_and(first, after), factors, ew.lift(0, factors))  # where a second factor follows
+    states = rd.recurrence(factors, second, 0, reverse=reverse, goes_on=after)
+    return states + ew.convert(first, factors.dtype)
 
 
 def _extreme(misses):
@@ -270,33 +279,15 @@ def _along_rows(row, shape):
     return mv.broadcast_in_dim(row, shape, (0,))
 
 
-def _before(ctx, x, starts):
-    """Return for each element the product of the elements before it in its segment, which begin at `starts`."""
-    zeros, ones = ew.lift(0, x), ew.lift(1, x)
-    step = ew.select(starts, zeros, x)  # the factor of element k, or 0 where a product begins anew
-    drive = ew.select(starts, ones, zeros)
-    head = ctx.shape(x)
-    first = (1, *head[1:])
-    step = mv.concatenate([cr.full(first, 0, x.dtype), step], 0)
-    drive = mv.concatenate([cr.full(first, 1, x.dtype), drive], 0)
-    return mv.strided(rd.recurrence(step, drive, 0), [1, *[0] * (len(head) - 1)], head)
-
-
 def _product_of_others(ctx, x, ids):
     """Return for each element the product of the others of its segment: before it times after it."""
     shape = ctx.shape(x)
     order = rd.argsort(ids, 0, stable=True)
     rows = _along_rows(order, shape)
-    ordered, keys = rd.permute(x, rows, 0), rd.permute(ids, order, 0)
-    (n,) = ctx.shape(ids)
-    position = cr.iota(n)
-    neighbour = ew.minimum(ew.add(position, ew.lift(1, position)), mv.broadcast_to(cr.size_value(add(n, -1)), (n,)))
-    changes = ew.ne(keys, ix.take(keys, neighbour))
-    before = _before(ctx, ordered, _along_rows(changes, shape))
-    previous = ew.maximum(ew.sub(position, ew.lift(1, position)), ew.lift(0, position))
-    begins = mv.rev(ew.ne(keys, ix.take(keys, previous)), (0,))
-    after = mv.rev(_before(ctx, mv.rev(ordered, (0,)), _along_rows(begins, shape)), (0,))
-    return rd.permute(before * after, rows, 0, inverse=True)
+    ordered = rd.permute(x, rows, 0)
+    before, after = (_along_rows(side, shape) for side in _neighbours(ctx, rd.permute(ids, order, 0)))
+    product = _product(ordered, before, after) * _product(ordered, after, before, reverse=True)
+    return rd.permute(product, rows, 0, inverse=True)
 
 
 def _prod_jvp(ctx, tangents, out, x, ids, *, size, sources=()):

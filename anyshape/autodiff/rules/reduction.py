@@ -133,10 +133,13 @@ def _cumlogsumexp_jvp(ctx, tangents, out, x, *, axis, reverse, exclusive):
     return _shift(ctx, t, axis, reverse) if exclusive else t
 
 
-def _recurrence_jvp(ctx, tangents, out, a, b, *, axis, reverse):
-    ta, tb = tangents
-    drive = tb if ta is None else ta * out if tb is None else ta * out + tb
-    return rd.recurrence(a, drive, axis, reverse=reverse)
+def _recurrence_jvp(ctx, tangents, out, a, b, *goes_on, axis, reverse):
+    ta, tb, *_ = tangents
+    if ta is not None:
+        for mask in goes_on:  # a state that is left out may be infinite: both factors are 0 there
+            ta, out = (ew.select(mask, x, ew.lift(0, x)) for x in (ta, out))
+        ta = ta * out
+    return apply(rd.recurrence_op, a, tables.add_tangents(ta, tb), *goes_on, axis=axis, reverse=reverse)
 
 
 tables.JVPS[rd.cumprod_op] = _cumprod_jvp
@@ -144,9 +147,10 @@ tables.JVPS[rd.cummax_op] = _cumulative_extreme(rd.cummax, tables.BELOW_MAX)
 tables.JVPS[rd.cummin_op] = _cumulative_extreme(rd.cummin, tables.ABOVE_MIN)
 tables.JVPS[rd.cumlogsumexp_op] = _cumlogsumexp_jvp
 tables.JVPS[rd.recurrence_op] = _recurrence_jvp
-tables.TRANSPOSES[rd.recurrence_op] = lambda ctx, ct, a, b, *, axis, reverse: (
+tables.TRANSPOSES[rd.recurrence_op] = lambda ctx, ct, a, b, *goes_on, axis, reverse: (
     None,
-    rd.recurrence(a, ct, axis, reverse=not reverse),
+    apply(rd.recurrence_op, a, ct, *goes_on, axis=axis, reverse=not reverse),
+    *[None for _ in goes_on],
 )
 
 

@@ -72,18 +72,20 @@ def _running_of(op: Op) -> Rule:
     return rule
 
 
-def _recurrence(site: Site, a: Array, b: Array) -> Array:
+def _recurrence(site: Site, a: Array, b: Array, *goes_on: Array) -> Array:
     """Return the states before each step s -> a s + b; a False leaves a state out."""
     axis, is_back, lines = site.params["axis"], site.params["reverse"], site.lines
     if site.dtype.kind == "c":
         raise NotExpressible(f"{site.node.op} of {site.dtype}")
     target, n, rest = lines.allocated(site.dtype, b.dims), b.dims[axis], [k for k in range(len(b.dims)) if k != axis]
-    lines.settle_computed(a, b)
+    lines.settle_computed(a, b, *goes_on)
 
     def line(own: list[str]) -> list[str]:
         state, k = lines.name("r"), lines.name("t")
         at = in_order([*rest, axis], [*own, f"({n} - 1 - {k})" if is_back else k])
-        grown = f"({a.at(at)} ? {state} : 0)" if a.dtype == bool else f"{a.at(at)} * {state}"
+        grown = state if a.dtype == bool else f"{a.at(at)} * {state}"
+        for mask in [*([a] if a.dtype == bool else []), *goes_on]:
+            grown = f"({mask.at(at)} ? {grown} : 0)"
         return [
             f"{b.kind} {state} = 0;",
             f"for (int64_t {k} = 0; {k} < {n}; {k}++) {{",

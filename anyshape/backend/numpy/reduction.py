@@ -185,20 +185,24 @@ def _accumulate(ufunc, x, axis, out):
     return out
 
 
-def _recurrence(a, b, *, axis, reverse):
+def _recurrence(a, b, goes_on=None, *, axis, reverse):
     """Compose steps s -> a s + b in pairs, then pairs of pairs: log2(n) passes over the axis, and no division.
 
     A state that a False leaves out may be infinite or NaN.
     """
-    a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
-    a, b = (a[::-1].copy(), b[::-1].copy()) if reverse else (a.copy(), b.copy())
+    if a.dtype == bool:
+        a, goes_on = None, a if goes_on is None else a & goes_on
+    forward = slice(None, None, -1 if reverse else 1)
+    a, b, goes_on = (None if x is None else np.moveaxis(x, axis, 0)[forward].copy() for x in (a, b, goes_on))
     step = 1
     while step < len(b):
-        if a.dtype == bool:
-            np.add(b[step:], b[:-step], out=b[step:], where=a[step:])
-        else:
-            b[step:] += a[step:] * b[:-step]
-        a[step:] = a[step:] * a[:-step]
+        late, added, where = b[step:], b[:-step], True if goes_on is None else goes_on[step:]
+        if a is not None:
+            added = np.multiply(a[step:], added, out=np.empty_like(late), where=where)
+            np.multiply(a[step:], a[:-step], out=a[step:], where=where)
+        np.add(late, added, out=late, where=where)
+        if goes_on is not None:
+            goes_on[step:] &= goes_on[:-step]
         step *= 2
     out = np.empty_like(b)
     out[:1], out[1:] = 0, b[:-1]

@@ -145,21 +145,22 @@ def _smaller(xp, a, b):
     return a & b if xp.kind(a) == "b" else xp.minimum(a, b)
 
 
-def _recurrence(xp, a, b, *, axis, reverse):
+def _recurrence(xp, a, b, goes_on=None, *, axis, reverse):
     """Compose steps s -> a s + b in pairs, then pairs of pairs: log2(n) passes over the axis."""
     n, ahead, step = b.shape[axis], (slice(None),) * axis, 1
     if n == 0:
         return b
-    a, b = (xp.flip(v, axis=(axis,)) if reverse else v for v in (a, b))
+    if xp.kind(a) == "b":
+        a, goes_on = None, a if goes_on is None else a & goes_on
+    a, b, goes_on = (v if v is None or not reverse else xp.flip(v, axis=(axis,)) for v in (a, b, goes_on))
     while step < n:
         early, late = (*ahead, slice(0, n - step), ...), (*ahead, slice(step, n), ...)
-        if xp.kind(a) == "b":
-            added = xp.where(a[late], b[early], xp.zeros_like(b[early]))
-            product = a[late] & a[early]
-        else:
-            added, product = a[late] * b[early], a[late] * a[early]
-        first = (*ahead, slice(0, step), ...)
-        a, b = xp.concat((a[first], product), axis=axis), xp.concat((b[first], b[late] + added), axis=axis)
+        behind = lambda x, new, first=(*ahead, slice(0, step), ...): xp.concat((x[first], new), axis=axis)
+        added = b[early] if a is None else a[late] * b[early]
+        if goes_on is not None:
+            added = xp.where(goes_on[late], added, xp.zeros_like(added))
+            goes_on = behind(goes_on, goes_on[late] & goes_on[early])
+        a, b = None if a is None else behind(a, a[late] * a[early]), behind(b, b[late] + added)
         step *= 2
     zero = xp.zeros_like(b[(*ahead, slice(0, 1), ...)])
     out = xp.concat((zero, b[(*ahead, slice(0, n - 1), ...)]), axis=axis)
