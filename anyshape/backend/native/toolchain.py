@@ -52,8 +52,9 @@ FLAGS = (
 OF_GCC = (
     "-O2", "-ftree-loop-vectorize", "-fvect-cost-model=dynamic", "-funswitch-loops", "-fpredictive-commoning",
 )  # fmt: skip
-# Nests compile a third sooner so, and run as fast. Only elementary functions gain by the widest vectors.
-OF_NESTS = ("-O1", *OF_GCC[1:], "-ftree-pre", "-fstrict-aliasing", "-ftree-vrp")
+# Nests compile a third sooner so, and run as fast. Those with elementary functions do not: in elements that a choice
+# leaves out, vectors may overflow, and NumPy then serves the call. These functions alone gain by the widest vectors.
+OF_NESTS = ("-O1", *OF_GCC[1:], "-ftree-pre", "-ftree-vrp", "-fstrict-aliasing")
 NARROW = ("-mprefer-vector-width=256", "--param", "vect-epilogues-nomask=0")
 LONG_TEXT = 60_000  # characters from which on loops that may end a run are not made fast: it would take twice the time
 SECONDS = 60.0  # that a compiler may take, in all
@@ -406,8 +407,9 @@ def _flags(text: str) -> tuple[str, ...]:
         return ("-O2" if is_long else FLAGS[0], *FLAGS[1:], *cold)
     if not has_nests:
         return ("-O2", *FLAGS[1:]) if is_long else (*OF_GCC, *FLAGS[1:])
-    is_plain = platform.machine() == "x86_64" and _CALLED.search(text) is None
-    return (*OF_NESTS, *FLAGS[1:], *(NARROW if is_plain else ()), *cold)
+    if _CALLED.search(text) is not None:
+        return (*OF_GCC, *FLAGS[1:], *cold)
+    return (*OF_NESTS, *FLAGS[1:], *(NARROW if platform.machine() == "x86_64" else ()), *cold)
 
 
 @atexit.register
