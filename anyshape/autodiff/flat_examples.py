@@ -19,10 +19,11 @@ from anyshape.graph.ir.builder import Builder, at_line
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, happens_once
 from anyshape.graph.ir.op_local import bind_local
 from anyshape.graph.prover.constraints import Condition, substitute_claim
-from anyshape.graph.shapes.array_type import Exact
+from anyshape.graph.shapes.array_type import Exact, numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, InputAxis, Size
 from anyshape.graph.sizes.substitute import substitute
+from anyshape.ops import contraction as ct
 from anyshape.ops import control as cb
 from anyshape.ops import control_flow as cf
 from anyshape.ops import creation as cr
@@ -37,6 +38,14 @@ from anyshape.support.lazy_dataclass import NamedTuple
 Emit: TypeAlias = Callable[..., Any]
 Rule: TypeAlias = Callable[["Flat", Node, dict[str, Any]], Emit | None]
 FLAT: dict[Op, Rule] = {}
+# Nanoseconds of an element that a flat form reads at a computed row, or adds up by segments.
+MOVES: dict[Op, int] = {
+    **dict.fromkeys((rd.reduce_sum_op, rd.reduce_max_op, rd.reduce_min_op, rd.reduce_and_op, rd.reduce_or_op), 6),
+    **dict.fromkeys((rd.cumsum_op, rd.permute_op, ix.take_op, ct.dot_general_op, ct.einsum_op), 6),
+    **dict.fromkeys((mv.slice_op, mv.concatenate_op, mv.pad_op, mv.rev_op), 6),
+    **dict.fromkeys((rd.reduce_logsumexp_op, rd.softmax_op, rd.safe_softmax_op, rd.argmax_op, rd.argmin_op), 18),
+    **dict.fromkeys((rd.sort_op, rd.argsort_op), 60),
+}
 _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {"==": ew.eq, "!=": ew.ne, ">=": ew.ge}
 
 
@@ -90,6 +99,11 @@ class Flat:
         self.carrying: set[Value] = {x for x in graph.inputs[: layout.own] if self.axis(x) is None}
         self.rows: dict[Size, Rows] = {}
         self.sizes: dict[Atom, Size] = {}
+
+    @property
+    def pieces(self) -> range:
+        """Positions of the operands that hold the rows of all examples."""
+        return range(self.layout.carries + self.layout.elements, self.layout.own)
 
     # -- sizes
 
@@ -203,7 +217,7 @@ class Flat:
             emit = self._rule_of(node)
         except ValueError:
             return None
-        if isinstance(emit, functools.partial) and self.carrying.isdisjoint(node.inputs):
+        if isinstance(emit, functools.partial) and emit.func is _as_vmap and self.carrying.isdisjoint(node.inputs):
             return emit
         if emit is not None:
             self.carrying.update(v for v in node.outputs if self.axis(v) is None)
@@ -214,7 +228,13 @@ class Flat:
         extents = lambda leaf: self._size(node.operands[leaf.operand], leaf.axis)
         params = {name: bind_local(p, extents) for name, p in node.params}
         if axes.count(None) == len(axes) and not any(map(self.is_ragged, params.values())):
-            return functools.partial(_as_vmap, self, node)
+            return self._plain_rule(node)
+        return self._ragged_rule(node, params)
+
+    def _plain_rule(self, node: Node) -> Emit:
+        return functools.partial(_as_vmap, self, node)
+
+    def _ragged_rule(self, node: Node, params: dict[str, Any]) -> Emit | None:
         return FLAT[node.op](self, node, params) if node.op in FLAT else None
 
     def _size(self, x: Value, axis: int) -> Size:
@@ -226,20 +246,33 @@ class Flat:
         """Note the sizes of operands and the rows of pieces; return operands: equal lengths are one size."""
         self.count, graph, layout = count, self.graph, self.layout
         self.rows, self.sizes = {}, {}
-        first = layout.carries + layout.elements
         for source in graph.dims:
             axis = expr.as_atom(source.size)
             assert isinstance(axis, InputAxis)
             if source.variable not in self.ragged:
-                at = axis.axis + (layout.carries <= axis.operand < first)
+                at = axis.axis + (layout.carries <= axis.operand < self.pieces.start)
                 self.sizes[source.variable] = operands[axis.operand].meta.sizes[at]
-        for i, own in zip(range(first, layout.own), lengths, strict=True):
+        for i, own in zip(self.pieces, lengths, strict=True):
             key, x = self.key_of(graph.inputs[i]), operands[i]
             rows = self.rows.setdefault(key, Rows(own, x.meta.sizes[0]))
             if rows.lengths.value is not own.value:
                 cb.check(ew.eq(own, rows.lengths), "ragged arguments that meet have equal lengths")
             operands = [*operands[:i], cf.sized(x, (rows.total, *x.meta.sizes[1:])), *operands[i + 1 :]]
         return [*operands]
+
+    def cost(self, operands: Sequence[Any], lengths: Sequence[Any], count: Size) -> tuple[int, Size] | None:
+        """Return the number of steps, and the nanoseconds of what moves rows: a loop reads and adds them up faster."""
+        self.begin(operands, lengths, count)
+        total = expr.maximum(*[operands[i].meta.sizes[0] for i in self.pieces])
+        moves = [node for node, emit in self.steps if node.op in MOVES and not isinstance(emit, functools.partial)]
+        elements = expr.total([expr.mul(MOVES[node.op], self._columns(node)) for node in moves]) if moves else 0
+        return len(self.steps) + 2 * len(moves), expr.mul(total, elements)
+
+    def _columns(self, node: Node) -> Size:
+        """Return the number of elements in a row of all that a node reads, or gives."""
+        values = [v for v in node.inputs if self.axis(v) is not None] or node.outputs
+        shapes = [[size for i, size in enumerate(sizes_of(v)) if i != self.axis(v)] for v in values]
+        return expr.total([numel([substitute(size, self.sizes.get) for size in shape]) for shape in shapes])
 
     def run(self, builder: Builder, operands: Sequence[Any], lengths: Sequence[Any], count: Size) -> list[Any]:
         """Replay the graph on all examples, and return its results with an axis of examples or rows."""

@@ -60,7 +60,11 @@ def rule(*ops: Op) -> Callable[[Any], Any]:
 
 
 def _again(op: Op, params: dict[str, Any]) -> Emit:
-    return lambda *xs: apply_all(op, *xs, **params)
+    return functools.partial(_applied, op, params)
+
+
+def _applied(op: Op, params: dict[str, Any], *xs: Any) -> Any:
+    return apply_all(op, *xs, **params)
 
 
 def _on_each(flat: Flat, node: Node, params: dict[str, Any]) -> Emit | None:

@@ -189,11 +189,12 @@ def summary(profile: Any) -> str:
 
 
 def notes(profile: Any) -> list[str]:
-    """Return the sizes of the call, and the sum of the medians of the rows."""
+    """Return the sizes of the call, layouts of batches, and the sum of the medians of the rows."""
     sizes = ", ".join(f"{name} = {size}" for name, size in profile.sizes.items())
     whole = seconds(sum(row.seconds for row in profile.rows))
     timers = f"with timers {seconds(profile.timed)}, about {seconds(profile.overhead)} of it for them"
-    return [f"at {sizes}" if sizes else "at fixed sizes", f"{timers}; the rows, medians without it, add up to {whole}"]
+    at = f"at {sizes}" if sizes else "at fixed sizes"
+    return [at, *profile.layouts, f"{timers}; the rows, medians without it, add up to {whole}"]
 
 
 def lines(profile: Any, most: int | None) -> Iterator[Line]:
@@ -336,6 +337,7 @@ class Profile:
     - `seconds` is the median of calls without timers, `timed` the median of calls with timers.
     - `overhead` is the estimated cost of the timers, which no row contains.
     - `rows` are in the order of the run.
+    - `layouts` say how batches run whose examples differ in size, and why.
     """
 
     name: str
@@ -346,6 +348,7 @@ class Profile:
     repeat: int
     sizes: Mapping[str, int]
     rows: tuple[Row, ...] = field(repr=False)
+    layouts: tuple[str, ...] = ()
     printed: list[bool] = field(default_factory=list, repr=False, compare=False)
 
     def print(self, rows: int | None = 40, file: TextIO | None = None) -> None:
@@ -368,7 +371,12 @@ class Profile:
     def to_dict(self) -> dict[str, Any]:
         """Return all but the value as dicts, lists, texts and numbers."""
         numbers = {name: getattr(self, name) for name in ("name", "seconds", "timed", "overhead", "repeat")}
-        return {**numbers, "sizes": dict(self.sizes), "rows": [to_plain(row) for row in self.rows]}
+        return {
+            **numbers,
+            "sizes": dict(self.sizes),
+            "layouts": [*self.layouts],
+            "rows": [to_plain(row) for row in self.rows],
+        }
 
     def __str__(self) -> str:
         return profile_text(self, None)

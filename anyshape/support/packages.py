@@ -152,6 +152,7 @@ if TYPE_CHECKING:
     from anyshape.autodiff import flat_rules as flat_rules
     from anyshape.autodiff import jvp as graph_jvp
     from anyshape.autodiff import linearize_transpose as linearize_transpose
+    from anyshape.autodiff import padded_examples as padded_examples
     from anyshape.autodiff import replay as graph_replay
     from anyshape.autodiff import subgraph_transforms as subgraph_transforms
     from anyshape.autodiff import vmap as graph_vmap
@@ -229,6 +230,7 @@ else:
     linearize_transpose = Package("anyshape.autodiff.linearize_transpose")
     graph_vmap = Package("anyshape.autodiff.vmap")
     flat_rules = Package("anyshape.autodiff.flat_rules")  # of ragged_map
+    padded_examples = Package("anyshape.autodiff.padded_examples")  # of ragged_map
     size_points = Package("anyshape.graph.prover.size_points")  # of open claims about sizes
     quantile_methods = Package("anyshape.numpy.analysis.quantile_methods")  # all but "linear"
     concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value

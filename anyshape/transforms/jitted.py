@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import itertools
 import logging
 import pickle
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from anyshape import errors
-from anyshape.backend.runtime.config import config
+from anyshape.backend.runtime.config import RUN_BY, compile_mode, config
 from anyshape.backend.runtime.outcome import going_on
 from anyshape.graph.ir.builder import active_builders, tracing_threads
 from anyshape.graph.ir.op_local import may_refuse
@@ -492,10 +493,21 @@ class Jitted:
             return result
 
         is_off = (self.options.read_source or config.read_source) == "off"
-        trace, scope = read() if is_off else retried(read, loops)
+        with self._running_loops(call):
+            trace, scope = read() if is_off else retried(read, loops)
         self._cache.compare_in_full(trace)
         trace = trace if call.key.library is None else replace(trace, home=call.home)
         return TracedCall(trace, scope, made_for, reasons, static_state)
+
+    @contextlib.contextmanager
+    def _running_loops(self, call: Call) -> Iterator[None]:
+        """Say in the block when loops of a trace become machine code."""
+        limit, library = self.options.max_bytes, call.key.library
+        token = RUN_BY.set("library" if library else "limit" if limit else compile_mode(self.options.compile))
+        try:
+            yield
+        finally:
+            RUN_BY.reset(token)
 
     def _loops_of(self, key: Key) -> Loops:
         """Return what is known of loops; where paths are many, programs hold choices on values from now on."""
@@ -617,9 +629,15 @@ class Jitted:
         return replace(explanation, as_written=self._as_written())
 
     def _as_written(self) -> tuple[str, ...]:
-        """Return loops that stay as they are written, each with the reason."""
-        own = self if self.loops is not None else getattr(self._shared, "jitted", self)
-        return () if own.loops is None else own.loops.refusals()
+        """Return loops that stay as they are written, each with the reason, and the layouts of batches."""
+        return () if (loops := self._known_loops()) is None else loops.refusals()
+
+    def layouts(self) -> tuple[str, ...]:
+        """Return the layouts of batches whose examples differ in size, each with the reason."""
+        return () if (loops := self._known_loops()) is None else (*loops.layouts,)
+
+    def _known_loops(self) -> Loops | None:
+        return self.loops if self.loops is not None else getattr(self._shared, "jitted", self).loops
 
     def clear_cache(self) -> None:
         """Remove every program and reset the numbers."""

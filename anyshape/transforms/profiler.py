@@ -78,7 +78,8 @@ def _measured(
         end = perf_counter() + MEASURED_SECONDS * (repeat is None)
         while timers.nests and perf_counter() < end:  # loops that are short need many calls for some samples
             timed(*args, **kwargs)
-    return _profile(target.name, value, plain, runs, timers.nests)
+    profile = _profile(target.name, value, plain, runs, timers.nests)
+    return profile if isinstance(target, Program) else replace(profile, layouts=target.layouts())
 
 
 def _copied(target: Jitted | Program, arguments):

@@ -35,6 +35,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from anyshape.backend.runtime.config import compiler
 from anyshape.support.fork_lock import Lock
 from anyshape.support.progress import phase, show_if_due
 from anyshape.support.version import __version__
@@ -61,7 +62,6 @@ SECONDS = 60.0  # that a compiler may take, in all
 WAITED_SECONDS = 0.02  # between two looks at the build of another process
 SHOWN_SECONDS = 0.2  # between two looks whether to show that a build takes long
 MOST_BYTES = 200_000_000  # of the cache
-_CANDIDATES = ("cc", "gcc", "clang")
 
 
 class BuildError(Exception):
@@ -70,20 +70,6 @@ class BuildError(Exception):
 
 class CompileError(BuildError):
     """Text that the compiler refuses, or takes too long for."""
-
-
-@functools.cache
-def compiler() -> tuple[str, ...]:
-    """Return the command of the compiler: of ANYSHAPE_CC, else one on the search path, else ziglang's, else nothing."""
-    asked = os.environ.get("ANYSHAPE_CC", "").split()
-    for command in [asked] if asked else [[name] for name in _CANDIDATES]:
-        if (path := shutil.which(command[0])) is not None:
-            return path, *command[1:]
-    if not asked and any(
-        Path(folder, "ziglang", "__main__.py").is_file() for folder in sys.path
-    ):  # the extra `compile`
-        return sys.executable, "-m", "ziglang", "cc"
-    return ()
 
 
 @functools.cache

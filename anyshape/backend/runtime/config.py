@@ -1,9 +1,13 @@
 """Settings that may change while programs run: `anyshape.config`."""
 
+import functools
 import operator
 import os
+import shutil
+import sys
 import warnings
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +22,9 @@ DEFAULT_MODE = "auto"
 COMPILE_MODES = ("auto", "off", "background", "wait")
 DEFAULT_COMPILE = "auto"
 HOST_KERNELS = ("never", "always")
+# When loops of a trace become machine code: a mode, "limit" or "library" where none does, "" for that of the settings.
+RUN_BY: ContextVar[str] = ContextVar("RUN_BY", default="")
+_CANDIDATES = ("cc", "gcc", "clang")  # compilers on the search path
 READING = ("auto", "off")  # functions are read, and loops kept, or run as they are written
 TRACEBACKS = ("short", "full")  # without and with the frames of the library
 AMBIENT_ERRSTATE = np.geterr()  # at the import of anyshape: an `np.seterr` before it is not a block of `np.errstate`
@@ -181,6 +188,19 @@ def compile_mode(asked: str | None) -> str:
     if config.reproducible:
         return "off"
     return config.compile if asked is None else asked
+
+
+@functools.cache
+def compiler() -> tuple[str, ...]:
+    """Return the command of the compiler: of ANYSHAPE_CC, else one on the search path, else ziglang's, else nothing."""
+    asked = os.environ.get("ANYSHAPE_CC", "").split()
+    for command in [asked] if asked else [[name] for name in _CANDIDATES]:
+        if (path := shutil.which(command[0])) is not None:
+            return path, *command[1:]
+    if not asked and any(os.path.isfile(os.path.join(folder, "ziglang", "__main__.py")) for folder in sys.path):
+        # the extra `compile`
+        return sys.executable, "-m", "ziglang", "cc"
+    return ()
 
 
 def _mode_of_environment(name: str, modes: tuple[str, ...], default: str) -> str:

@@ -154,4 +154,5 @@ def _shapes_in(graph: Graph, shapes: Sequence[Shape]) -> Callable[[Value], Shape
             raise UnknownSizeError
         return known.size
 
-    return lambda value: tuple([bound(e) for e in value.meta.extents])
+    stated = {n.inputs[0]: n.outputs[0] for n in graph.nodes if n.op.name == "sized"}  # values whose sizes are known
+    return lambda value: tuple([bound(e) for e in stated.get(value, value).meta.extents])

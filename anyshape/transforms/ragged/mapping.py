@@ -44,7 +44,7 @@ Function = Callable[..., Any]
 
 
 @short_traceback
-def ragged_map(function: Function, in_axes: Any = 0, out_axes: Any = 0, layout: str = "loop") -> Function:
+def ragged_map(function: Function, in_axes: Any = 0, out_axes: Any = 0, layout: str = "auto") -> Function:
     """Return `function` mapped over examples whose sizes differ.
 
     One program serves any number of examples and any sizes. It is differentiated as any other.
@@ -55,15 +55,15 @@ def ragged_map(function: Function, in_axes: Any = 0, out_axes: Any = 0, layout: 
             is mapped is a list of arrays or of trees of them, a `Ragged`, or an array whose first axis counts the
             examples. Batches of torch and awkward, and groups of pandas and polars, are lists.
         out_axes: axis of the examples in results that are arrays, or a tree of these.
-        layout: "loop" over the examples, or "flat" for operations on the rows of all examples, which lie end to end.
-            Without machine code, "flat" is faster for many short examples, and may be slower for long ones.
+        layout: "loop" over the examples, "flat" for operations on all rows, which lie end to end, or "padded" for
+            examples as long as the longest. "auto" takes the loop where it is machine code, and else
+            what is faster by the sizes of a call. What has no such form runs in the loop; `explain` names it.
 
     Returns:
         A function of the batches. Results are arrays where all examples have results of one shape, and else `Ragged`.
 
     Raises:
-        ArgumentError: if arguments have different numbers of examples, or a list holds arrays of different kinds. If
-            the layout is "flat", and an operation has no flat form.
+        ArgumentError: if arguments have different numbers of examples, or a list holds arrays of different kinds.
 
     >>> import numpy as np
     >>> from anyshape import grad, ragged_map
@@ -276,7 +276,7 @@ def _served(jitted: Function, apart: _Apart, args: Any, kwargs: Any) -> Any:
     return looped(*args, **kwargs)  # its error names the example
 
 
-_OF_EXAMPLES = (errors.CheckError, errors.ShapeError, errors.SizeMismatchError, IndexError)
+_OF_EXAMPLES = (errors.CheckError, errors.ShapeError, errors.SizeMismatchError, IndexError, np.linalg.LinAlgError)
 
 
 def _example_of(error: Exception) -> int | None:
