@@ -302,7 +302,7 @@ class Jitted:
 
     def _finds_lists(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Return whether lists of this call, for the first time, are such that the function reads as examples alone."""
-        if self.lists is not None or list not in map(type, (*args, *kwargs.values())):
+        if self.lists is not None or not any(map(_holds_list, (*args, *kwargs.values()))):
             return False
         self.lists = calls_with_lists().recognised(self, args, kwargs)
         return self.lists is not None
@@ -743,6 +743,11 @@ class Jitted:
 
 
 Jitted.__getattr__ = elsewhere.no_method  # type: ignore[attr-defined]
+
+
+def _holds_list(x: Any) -> bool:
+    """Return whether an argument is a list, or holds one in dicts and tuples."""
+    return type(x) is list or (type(x) in (dict, tuple) and any(map(_holds_list, x.values() if type(x) is dict else x)))
 
 
 def _with_received(function: Jitted, digest: str, data: bytes) -> Jitted:

@@ -15,7 +15,6 @@ from anyshape.transforms.ragged.values import made
 from tests.laws.sweep import arrays_of, cases, combinations, in_gate, in_namespace, is_error, label, leaves, outcome
 
 MOST = 12  # examples of a batch
-STACKS = ("scan, captured values", "scan, trees, from the last")  # rows of the results change size in each trip
 # Rows whose functions ask Python for a size that differs between examples. Examples are called one by one, which no
 # transform around them can do.
 NEED_SIZES = (
@@ -49,16 +48,13 @@ def parametrized(one_in, layouts=("loop", "flat", "padded")):
 
 
 def refusing(test):
-    """Assert that rows in STACKS or NEED_SIZES, or without a flat form, are refused with the reason."""
+    """Assert that rows in NEED_SIZES, or without a flat form, are refused with the reason."""
     is_called = test.__name__ in ("test_values_are_those_of_the_examples", "test_one_example_equal_ones_and_none")
 
     @functools.wraps(test)
     def tested(case, layout):
         name = case[1].name
-        if name in STACKS:
-            with pytest.raises(errors.ShapeError, match=r"are stacked, and axis 0 of y.* changes size"):
-                test(case, layout)
-        elif name in NEED_SIZES and not is_called:
+        if name in NEED_SIZES and not is_called:
             with pytest.raises(ASKED):
                 test(case, layout)
         else:

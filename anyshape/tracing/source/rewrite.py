@@ -548,7 +548,7 @@ def _listed(item: ast.expr, generators: Sequence[ast.comprehension], name: str) 
     body = _listed(item, others, name) if others else item
     tests = [thunk(test) for test in first.ifs[1:]]
     passes = [of_item(ast.copy_location(runtime("and_", test, *tests), test)) for test in first.ifs[:1]]
-    facts = _constant([not isinstance(first.target, ast.Name), bool(others)])
+    facts = _constant([_parts_of(first.target), bool(others)])
     return runtime(name, of_item(ast.copy_location(body, item)), first.iter, facts, *passes)
 
 
@@ -603,10 +603,17 @@ def _declared(names: list[str], like: ast.AST) -> list[ast.stmt]:
 
 
 def _names(target: ast.expr) -> list[str] | None:
-    """Return the names of a target without nested or starred parts."""
-    parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
-    names = [p.id for p in parts if isinstance(p, ast.Name)]
-    return names if len(names) == len(parts) == len({*names}) else None
+    """Return the names of a target in their order, None for one with starred parts, attributes or items."""
+    if isinstance(target, ast.Name):
+        return [target.id]
+    each = [_names(part) for part in target.elts] if isinstance(target, (ast.Tuple, ast.List)) else [None]
+    names = [name for part in each for name in part or [""]]
+    return names if "" not in names and len({*names}) == len(names) else None
+
+
+def _parts_of(target: ast.expr) -> tuple[Any, ...]:
+    """Return the parts of each part of a target, none for a name."""
+    return tuple(map(_parts_of, target.elts)) if isinstance(target, (ast.Tuple, ast.List)) else ()
 
 
 def _is_list(node: ast.expr) -> bool:

@@ -279,10 +279,10 @@ def zip_(*xs: Any, strict: bool = False) -> Any:
     each = [items_of(x) for x in xs]
     if any(items is None for items in each):
         return plain()
-    return _together([items for items in each if items is not None])
+    return together([items for items in each if items is not None])
 
 
-def _together(each: Sequence[Items]) -> Items:
+def together(each: Sequence[Items]) -> Items:
     """Return the tuples of several items, as many as the shortest has; batches where all have the same number."""
     batches = [batch for items in each for batch in items.batches]
     lengths = [items.length for items in each]
@@ -307,8 +307,8 @@ def map_(function: Any, *xs: Any) -> Any:
     each = [items_of(x) if _may_be_open(x) else None for x in xs]
     if not each or any(items is None for items in each):
         return builtins.map(run, *xs)
-    together = _together([items for items in each if items is not None])
-    return Once(together.length, lambda k: run(*together.item(k)), lambda: builtins.map(run, *xs), (), [together])
+    tuples = together([items for items in each if items is not None])
+    return Once(tuples.length, lambda k: run(*tuples.item(k)), lambda: builtins.map(run, *xs), (), [tuples])
 
 
 def filter_(function: Any, x: Any) -> Any:

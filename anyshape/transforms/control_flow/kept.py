@@ -32,7 +32,7 @@ from anyshape.tracing.source.meanings import has_no_meaning, meaning, prepared
 from anyshape.tracing.source.read import Session
 from anyshape.tracing.source.stepping import SKIPPED as SKIPPED
 from anyshape.transforms.control_flow.generated import of_sifted, yielded
-from anyshape.transforms.control_flow.iterables import ITERATIONS, Once, Sifted, is_batch, items_of
+from anyshape.transforms.control_flow.iterables import ITERATIONS, Items, Once, Sifted, items_of
 from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, raise_of
 from anyshape.transforms.control_flow.kept_lists import KeptList
 from anyshape.transforms.control_flow.kept_lists import released as released  # of the result of a trace
@@ -287,7 +287,9 @@ _OF_C = (types.BuiltinFunctionType, type([].__len__))
 def _length(x: Any) -> Any:
     if is_users(own := getattr(type(x), "__len__", None)) and current_session() is not None:
         return reading.as_read(own)(x)
-    return x.length if type(x) is KeptList else x.items.length if is_batch(x) else meaning(len)(x)
+    if type(x) is KeptList:
+        return x.length
+    return own.length if has_type(own := getattr(x, "items", None), Items) else meaning(len)(x)
 
 
 def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False) -> None:
@@ -435,15 +437,24 @@ def _always(*item: Any) -> bool:
     return True
 
 
-def _of_items(function: Callable[..., Any], takes_apart: bool) -> Callable[[Any], Any]:
-    """Return a function of items as one of an item, which it takes apart for several targets."""
-    return (lambda item: function(*item)) if takes_apart else function
+def _of_items(function: Callable[..., Any], parts: Sequence[Any]) -> Callable[[Any], Any]:
+    """Return a function of items as one of an item, which it takes apart for several targets, and their `parts`."""
+    if not any(parts):
+        return (lambda item: function(*item)) if parts else function
+    return lambda item: function(*_taken_apart(item, parts))
+
+
+def _taken_apart(item: Any, parts: Sequence[Any]) -> list[Any]:
+    """Return what targets get of an item."""
+    if len(item := [*item]) != len(parts):
+        raise ValueError(f"expected {len(parts)} values to unpack, got {len(item)}")
+    return [x for one, own in zip(item, parts, strict=True) for x in (_taken_apart(one, own) if own else [one])]
 
 
 class _Filling:
     """Fills a list with what a comprehension gives for each item that passes a test."""
 
-    def __init__(self, session: Session | None, function: Any, test: Any, facts: tuple[bool, bool]) -> None:
+    def __init__(self, session: Session | None, function: Any, test: Any, facts: tuple[Sequence[Any], bool]) -> None:
         self.session, self.value, self.passes = session, _of_items(function, facts[0]), _of_items(test, facts[0])
         self.gives_lists = facts[1]
 
@@ -465,11 +476,11 @@ class _Filling:
 
 
 def listed(
-    function: Callable[..., Any], iterable: Any, facts: tuple[bool, bool], test: Callable[..., Any] = _always
+    function: Callable[..., Any], iterable: Any, facts: tuple[Sequence[Any], bool], test: Callable[..., Any] = _always
 ) -> Any:
     """Return the list of what a comprehension gives for the items that pass a test.
 
-    `facts` tell whether items are taken apart, and whether the function gives lists, which are joined.
+    `facts` tell into which parts items are taken apart, and whether the function gives lists, which are joined.
     """
     session, code = current_session(), function.__code__
     fill = _Filling(session, function, test, facts)
@@ -497,7 +508,7 @@ def _items_for(session: Session, fill: _Filling, x: Any, code: types.CodeType) -
 def kept_sifted(session: Session, x: Sifted, code: types.CodeType) -> Any:
     """Return the list of the items that pass a test."""
     x.taken(code)
-    fill = _Filling(session, x.value, x.passes, (False, False))
+    fill = _Filling(session, x.value, x.passes, ((), False))
     return kept_list(session, x.of, fill, code)
 
 
@@ -505,7 +516,7 @@ def joined(
     function: Any,
     of_item: Callable[..., Any],
     iterable: Any,
-    facts: tuple[bool, bool],
+    facts: tuple[Sequence[Any], bool],
     test: Callable[..., Any] = _always,
 ) -> Any:
     """Return `any` or `all` of what a generator gives for the items that pass a test."""
@@ -628,7 +639,7 @@ def _branch(
 
 
 def sifted(
-    of_item: Callable[..., Any], iterable: Any, facts: tuple[bool, bool], test: Callable[..., Any] = _always
+    of_item: Callable[..., Any], iterable: Any, facts: tuple[Sequence[Any], bool], test: Callable[..., Any] = _always
 ) -> Any:
     """Return what a loop runs over for a generator expression."""
     items = items_of(iterable) if current_session() is not None else None

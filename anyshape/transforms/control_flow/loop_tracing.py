@@ -10,7 +10,7 @@ Results of functions that are traced into subgraphs: the numbers that they stand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -20,7 +20,7 @@ from anyshape.errors import ArgumentError, CarryMismatchError, ShapeError
 from anyshape.graph.ir.builder import Traced, active, at_line, user_line
 from anyshape.graph.ir.graph import Graph, Node, Value, raises
 from anyshape.graph.ir.op_local import refusals
-from anyshape.graph.prover.constraints import Verdict, equal
+from anyshape.graph.prover.constraints import Claim, Verdict, equal
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta
 from anyshape.graph.sizes import expr
@@ -62,6 +62,7 @@ class CarryLoop:
         self.promotions: dict[int, ResultType] = {}
         self.extra_tree: Any = None
         self.joined = 0
+        self.assumes = False  # whether carries keep sizes of the code around the loop that a run alone knows
         self.memories: list[Memory] = []  # of enclosing traces that trips write to: their values are the last carries
 
     def trace(
@@ -75,9 +76,12 @@ class CarryLoop:
             graphs, further = trace_subgraphs(bodies, [*self._metas(), *own], names)
             if self.variables == before and not self.promotions and len(self.memories) == known:
                 graphs, further = sizes_ahead(graphs, [*self._metas(), *own], further, names, len(self.carries))
-                self._check_extra(graphs[-1])
-                self.require_unwritten(self.init, "the carry")
-                return graphs, further
+                if (error := self._changing_extra(graphs[-1])) is None:
+                    self.require_unwritten(self.init, "the carry")
+                    return graphs, further
+                if self.assumes or not self.variables:
+                    raise error
+                self.assumes, self.variables = True, {}
             for i, result in self.promotions.items():
                 self.carries[i] = standing_for(cast_operand(self.carries[i], result.dtype), result.kind)
             self.promotions = {}
@@ -158,8 +162,8 @@ class CarryLoop:
 
         return body
 
-    def _check_extra(self, body: Graph) -> None:
-        """Raise ShapeError unless what trips give besides the carries has one size in all trips."""
+    def _changing_extra(self, body: Graph) -> ShapeError | None:
+        """Return the error of what trips give besides the carries, None if it has one size in all trips."""
         changing = {*self.variables.values(), *body.runtime}
         paths = result_paths(self.extra_tree)
         for k, (path, y) in enumerate(zip(paths, body.outputs[len(self.carries) :], strict=False)):
@@ -173,7 +177,8 @@ class CarryLoop:
                     advice = (
                         "return arrays of one size, make what no trip changes before the loop, or join them in a carry"
                     )
-                    raise ShapeError(self.name, why, (), user_line(), advice)
+                    return ShapeError(self.name, why, (), user_line(), advice)
+        return None
 
     # -- types
 
@@ -213,7 +218,7 @@ class CarryLoop:
         parts = _equal_parts(axes, new, scope.same)
         varies = axes[0] in self.variables
         for part in parts:
-            keeps = _keeps(scope, size, new[part[0]], varying)
+            keeps = _keeps(scope, size, new[part[0]], varying, assumes=self.assumes)
             stated |= dict.fromkeys(part, size if keeps else new[part[0]])
             if (varies and len(parts) > 1) or not (varies or keeps):
                 self.variables |= dict.fromkeys(part, DimVar("size"))
@@ -231,29 +236,32 @@ def _size(x: Traced, axis: int) -> Size:
     return extent.size
 
 
-def _keeps(scope: Scope, before: Size, after: Size, varying: Container[DimVar]) -> bool:
+def _keeps(scope: Scope, before: Size, after: Size, varying: Set[DimVar], *, assumes: bool) -> bool:
     """Return whether a carry keeps a size: by proof, by the sizes of this call, or else because loops usually do.
 
     Sizes of the call that are kept make a guard; a varying size needs none. Without a call, an assertion of the body
-    checks what is not proved. Sizes that a trip makes, or that differ between trips, are kept only by proof.
+    checks what is not proved. Sizes that a trip makes, or that differ between trips, are kept only by proof. With
+    `assumes`, an assertion checks further sizes of the code around the loop, which a run alone knows.
     """
     claim = equal(after, before)
     if (verdict := scope.decide(claim)) is not Verdict.UNKNOWN:
         return verdict is Verdict.YES
     variables, hints = claim.variables(), scope.hints
-    own, others = {*expr.variables(before)}, {*expr.variables(after)}
-    if others and others <= own and not claim.holds(values_from(dict.fromkeys(variables, ORDINARY_SIZE))):
-        return False  # as 2 * n == n, which holds of 0 alone
-    if hints is not None:
-        return (
-            all(v in hints for v in variables)
-            and claim.holds(values_from(hints))
-            and scope.branch_on(claim, user_line())
-        )
-    if any(v in scope.runtime or v in varying for v in variables):
+    if _is_special(claim, before, after):
         return False
-    scope.require(claim, "loop", "a carry keeps its size", (), user_line())
-    return True
+    if hints is not None and all(v in hints for v in variables):
+        return claim.holds(values_from(hints)) and scope.branch_on(claim, user_line())
+    are_outer = all(map(is_outer, (Exact(before), Exact(after))))
+    if (assumes and are_outer) or (hints is None and not {*scope.runtime, *varying} & {*variables}):
+        scope.require(claim, "loop", "a carry keeps its size", (), user_line())
+        return True
+    return False
+
+
+def _is_special(claim: Claim, before: Size, after: Size) -> bool:
+    """Return whether a claim holds of special sizes alone, as 2 * n == n of 0."""
+    own, others = {*expr.variables(before)}, {*expr.variables(after)}
+    return bool(others) and others <= own and not claim.holds(values_from(dict.fromkeys(own, ORDINARY_SIZE)))
 
 
 def is_outer(extent: ShapeExtent) -> bool:

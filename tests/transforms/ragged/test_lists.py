@@ -1,8 +1,12 @@
 """A list of arrays that a function reads as examples is a batch of any number of examples, in one program."""
 
+import contextlib
+
 import numpy as np
+import optree
 import pytest
 
+import anyshape
 from anyshape import Ragged, errors, explain, grad, jit, profile, ragged_map, value_and_grad, vmap
 
 W = np.array([0.5, -1.0, 0.3])
@@ -71,6 +75,100 @@ def test_one_program_serves_any_number_of_examples(function):
             for got, wanted in zip([of_w, *of_xs], [expected, *each], strict=True):
                 np.testing.assert_allclose(got, wanted, rtol=1e-9)
     assert value.cache_info().traces == 1 and slopes.cache_info().traces == 1
+
+
+def of_dict(w, data):
+    xs, ys = data["x"], data["y"]
+    return sum(np.sum(x @ w * y) for x, y in zip(xs, ys))
+
+
+def of_tuple(w, batch):
+    xs, _ = batch
+    return sum(np.sum(x @ w) - y for x, y in zip(xs, batch[1]))
+
+
+def of_items(w, items):
+    total = 0.0
+    for k, (x, y) in enumerate(items):
+        total -= k * np.sum(x @ w) * y
+    return total
+
+
+def of_nested(w, items):
+    return sum(c * np.sum(e["x"] @ w) * e["y"]["z"] for c, (e, _) in enumerate(items)) + max([0.0, float(len(items))])
+
+
+def of_pairs_by_max(w, xs):
+    return max((np.sum(x @ w) * np.sum(y) for x in xs for y in xs), default=0.0)
+
+
+TREES = {  # what each takes of a list of arrays
+    of_dict: lambda xs: {"x": xs, "y": [x[:, 0] for x in xs], "z": 1.0},
+    of_tuple: lambda xs: (xs, [float(k) for k in range(len(xs))]),
+    of_items: lambda xs: [(x, 0.5 * k) for k, x in enumerate(xs)],
+    of_nested: lambda xs: [({"x": x, "y": {"z": np.float64(k)}}, None) for k, x in enumerate(xs)],
+    of_pairs_by_max: lambda xs: xs,
+}
+
+
+@pytest.mark.parametrize("function", TREES, ids=lambda f: f.__name__)
+def test_lists_in_trees_and_lists_of_trees(function):
+    """Slopes have the form of the argument, and equal slopes for lists of one number of items."""
+    value, slopes = jit(function), grad(function, argnums=(0, 1))
+    for xs in lists(3, 1, 0, 20):
+        tree = TREES[function](xs)
+        got, expected = value(W, tree), function(W, tree)
+        np.testing.assert_allclose(got, expected, rtol=1e-9)
+        if len(xs) == 3:
+            assert np.asarray(got).dtype == np.asarray(expected).dtype
+            with read_off():
+                wanted = grad(lambda w, tree: function(w, tree), argnums=(0, 1))(W, tree)
+            leaves, structure = optree.tree_flatten(slopes(W, tree))
+            others, other = optree.tree_flatten(wanted)
+            assert structure == other
+            for a, b in zip(leaves, others, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-9)
+    assert value.cache_info().traces == slopes.cache_info().traces == 1
+
+
+@contextlib.contextmanager
+def read_off():
+    """Let lists mean what they mean in code that is not read."""
+    before, anyshape.config.read_source = anyshape.config.read_source, "off"
+    try:
+        yield
+    finally:
+        anyshape.config.read_source = before
+
+
+def changed(w, data):
+    data["x"] = [2 * x for x in data["x"]]
+    return sum(np.sum(x @ w) for x in data["x"])
+
+
+def renamed(w, xs):
+    ys = xs
+    ys = [2 * y for y in ys]
+    return sum(np.sum(y @ w) for y in ys)
+
+
+def by_lambda(w, xs):
+    ys = xs
+    one = lambda ys: np.sum(ys @ w)
+    return sum(one(x) for x in ys)
+
+
+def test_lists_in_trees_that_are_read_otherwise():
+    xs = lists(3)[0]
+    for function in (renamed, by_lambda):
+        jitted = jit(function)
+        np.testing.assert_allclose(jitted(W, xs), function(W, xs))
+        assert jitted.lists is None
+    with pytest.raises(errors.MutationError):
+        jit(changed)(W, {"x": xs})
+    mixed = jit(of_items)
+    for items in ([(xs[0], 1.0), (xs[1], 2)], [(xs[0], 1.0), (xs[1], 2.0)]):
+        np.testing.assert_allclose(mixed(W, items), of_items(W, items))
 
 
 def each(w, xs):
