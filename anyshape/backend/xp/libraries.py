@@ -504,7 +504,7 @@ def _wrong_tensor(x: Any) -> tuple[str, str] | None:
     if x.is_quantized:
         return "is a quantised tensor", "pass x.dequantize()"
     if x.is_nested:
-        return "is a nested tensor", "pass list(x.unbind())"
+        return "is a nested tensor", "pass anyshape.Ragged.from_list(x)"
     if type(x).__module__.partition(".")[0] != "torch":
         return f"is a tensor of class {type(x).__name__}", "pass x.as_subclass(torch.Tensor)"
     if x.layout is not torch.strided:

@@ -112,7 +112,7 @@ def _columns(batches: Batches, items: Sequence[Any], path: str, known: dict[str,
 
 def _kind_of(column: Sequence[Any]) -> type | None:
     """Return the type of numbers, None for arrays."""
-    return type(column[0]) if isinstance(column[0], (*_NUMBERS, np.number)) else None
+    return type(column[0]) if has_type(column[0], (*_NUMBERS, np.number)) else None
 
 
 _NUMBERS = (bool, int, float, complex)

@@ -97,6 +97,7 @@ def ragged_map(function: Function, in_axes: Any = 0, out_axes: Any = 0, layout: 
         axes = _axes_of(in_axes, args, name)
         args = tuple([_walk(x, a, batches.member, p) for x, a, p in zip(args, axes, paths(len(args)))])
         kwargs = {key: _walk(x, 0, batches.member, key) for key, x in kwargs.items()}
+        batches.require_one_count()
         if not batches.is_concrete:
             return jitted(*args, **kwargs)
         result = apart(args, kwargs) if apart.is_needed else _served(jitted, apart, args, kwargs)
@@ -158,20 +159,42 @@ class Batches:
     def __init__(self, name: str, known: dict[str, _Kind]) -> None:
         self.name, self.known = name, known
         self.sizes: list[tuple[Any, ...]] = []
+        self.counts: list[tuple[str, int]] = []  # by path, where numbers of examples are known
         self.is_concrete = active() is None
 
     def member(self, x: Any, axis: int, path: str) -> Any:
         """Return a mapped argument with the lengths of its group; arrays stay as they are."""
+        if not has_type(axis, (int, np.integer)) or (axis and (type(x) is list or isinstance(x, Ragged))):
+            advice = "give 0 for a batch, or None for what all examples share"
+            raise errors.ArgumentError(self.name, "in_axes", f"is {axis!r:.50} for {path}", advice)
         if type(x) is list and x and isinstance(x[0], (dict, tuple, list)):
             return self._columns(x, path)
         batch = self._batch(x, path)
-        if not isinstance(batch, Ragged):
-            return batch if axis == 0 else anp.moveaxis(batch, axis, 0)
+        if isinstance(batch, Ragged):
+            self._note(path, batch.sizes[0])
+            return self._member(batch)
+        batch = batch if axis == 0 else anp.moveaxis(batch, axis, 0)
+        self._note(path, batch)
+        return batch
+
+    def _member(self, batch: Ragged) -> Member:
         for group, sizes in enumerate(self.sizes):
             if are_alike(sizes, batch.sizes):
                 return Member(batch.flat, None, group)
         self.sizes.append(batch.sizes)
         return Member(batch.flat, batch.sizes, len(self.sizes) - 1)
+
+    def _note(self, path: str, by_example: Any) -> None:
+        """Note how many examples there are, if that is known."""
+        self.counts += [(path, n) for n in np.shape(by_example)[:1] if has_type(n, int)]
+
+    def require_one_count(self) -> None:
+        """Raise ArgumentError for batches with different numbers of examples."""
+        for path, count in self.counts:
+            if count != self.counts[0][1]:
+                first, number = self.counts[0]
+                problem = f"has {count} examples, and {first} has {number}"
+                raise errors.ArgumentError(self.name, path, problem, "give batches of as many examples")
 
     def _columns(self, examples: Sequence[Any], path: str) -> Any:
         """Return a tree of batches for a list of trees."""
@@ -456,8 +479,9 @@ def _as_body(function: Function) -> Iterator[None]:
 def _mapped(function: Function, name: str, in_axes: Any, out_axes: Any, chosen: str, args: Any, kwargs: Any) -> Any:
     examples = _Examples(name)
     axes = _axes_of(in_axes, args, name)
-    args = tuple([_walk(x, a, examples.slot) for x, a in zip(args, axes, strict=True)])
-    kwargs = {key: _walk(x, 0, examples.slot) for key, x in kwargs.items()}
+    paths = _paths_of(function)(len(args))
+    args = tuple([_walk(x, a, examples.slot, path) for x, a, path in zip(args, axes, paths, strict=True)])
+    kwargs = {key: _walk(x, 0, examples.slot, key) for key, x in kwargs.items()}
     length, latest = examples.count(), list[Any]()
     loop = CarryLoop(name, "f", function, ())
 

@@ -131,14 +131,25 @@ class Ragged(NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return len(self.sizes[0])
 
-    def __getitem__(self, i: int) -> Any:
+    def __getitem__(self, i: Any) -> Any:
+        if has_type(i, (slice, list, np.ndarray)):
+            return self._chosen(anp.arange(self.sizes[0].shape[0])[i])
         if not has_type(i, (int, np.integer)):
-            raise ArgumentError("Ragged", "index", f"is {i!r:.50}", "give the number of an example")
+            advice = "give the number of an example, or a slice, a list or a mask for several"
+            raise ArgumentError("Ragged", "index", f"is {i!r:.50}", advice)
         if not -len(self) <= i < len(self):
             raise IndexError(f"example {i} of {len(self)}")
         start = np.sum(self.rows[: i % len(self)]) if i % len(self) else 0
         part = self.flat[start : start + self.rows[i]]
         return part if len(self.sizes) == 1 else part.reshape((*[n[i] for n in self.sizes], *self.flat.shape[1:]))
+
+    def _chosen(self, numbers: Any) -> Ragged:
+        """Return the batch of the examples of these numbers."""
+        rows = self.rows
+        starts, chosen = anp.cumsum(rows) - rows, rows[numbers]
+        first = anp.cumsum(chosen) - chosen
+        positions = anp.repeat(starts[numbers] - first, chosen)
+        return self.like(self.flat[positions + anp.arange(positions.shape[0])], [n[numbers] for n in self.sizes])
 
     def __iter__(self) -> Iterator[Any]:
         if isinstance(self.flat, Traced) or isinstance(self.sizes[0], Traced):
@@ -160,18 +171,22 @@ class Ragged(NDArrayOperatorsMixin):
         """Return the examples."""
         return list(self)
 
-    def to_padded(self, fill: Any = 0) -> np.ndarray:
+    def to_padded(self, fill: Any = 0) -> Any:
         """Return one array of all examples, each filled up to the largest sizes.
 
         Args:
             fill: value of the elements behind the end of an example.
         """
-        sizes = self.lengths.reshape(len(self), -1)
-        most = sizes.max(axis=0) if len(self) else np.zeros(sizes.shape[1], int)
-        padded = np.full((len(self), *most, *self.flat.shape[1:]), fill, self.dtype)
-        for i, example in enumerate(self):
-            within: Any = (i, *map(slice, sizes[i]))
-            padded[within] = example
+        rows, count = self.rows, self.sizes[0].shape[0]
+        position = anp.arange(self.flat.shape[0]) - anp.repeat(anp.cumsum(rows) - rows, rows)  # in its example
+        places = [owner := anp.repeat(anp.arange(count), rows)]
+        for sizes in self.sizes[:0:-1]:
+            places.insert(1, position % sizes[owner])
+            position = position // sizes[owner]
+        places.insert(1, position)
+        most = [anp.max(n, initial=0) for n in self.sizes]
+        padded = anp.full((count, *most, *self.flat.shape[1:]), fill, dtype=self.dtype)
+        padded[tuple(places)] = self.flat
         return padded
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -228,18 +243,24 @@ class Ragged(NDArrayOperatorsMixin):
     def _operand(self, x: Any) -> Any:
         """Return an operand of a function of the elements."""
         if isinstance(x, Ragged):
-            if not are_alike(x.sizes, self.sizes):
-                is_known = not any(isinstance(n, Traced) for n in (*x.sizes, *self.sizes))
-                if is_known or len(x.sizes) != len(self.sizes):
-                    advice = "give batches with the same lengths"
-                    raise ArgumentError("Ragged", "an operand", "has other lengths", advice)
-                for one, other in zip(x.sizes, self.sizes, strict=True):
-                    check(anp.all(one == other), "operands that are Ragged have the same lengths")
+            self._require_alike(x)
             return x.flat
-        if np.ndim(x) >= self.flat.ndim:
-            problem = f"has {np.ndim(x)} axes, and a row of an example has {self.flat.ndim - 1}"
+        shape, rest = np.shape(x), self.flat.shape[1:]
+        pairs = [(n, m) for n, m in zip(shape[::-1], rest[::-1], strict=False) if has_type(n, int) and has_type(m, int)]
+        if len(shape) > len(rest) or any(n not in (1, m) for n, m in pairs):
+            problem = f"has shape {shape}, and a row of an example has {rest}"
             raise ArgumentError("Ragged", "an operand", problem, "give a Ragged for what differs between examples")
         return x
+
+    def _require_alike(self, x: Ragged) -> None:
+        """Raise ArgumentError for a batch that has other lengths, or let the program check it."""
+        if are_alike(x.sizes, self.sizes):
+            return
+        is_known = not any(isinstance(n, Traced) for n in (*x.sizes, *self.sizes))
+        if is_known or len(x.sizes) != len(self.sizes):
+            raise ArgumentError("Ragged", "an operand", "has other lengths", "give batches with the same lengths")
+        for one, other in zip(x.sizes, self.sizes, strict=True):
+            check(anp.all(one == other), "operands that are Ragged have the same lengths")
 
 
 # -- batches of other libraries, which are imported where such a batch exists ------------------------------------------
@@ -262,13 +283,21 @@ def _of_torch(x: Any) -> Any:
 
 def _of_awkward(x: Any) -> Any:
     awkward = sys.modules["awkward"]
-    if "var" in str(x.type).partition("var")[2]:  # of several ragged axes
-        return [awkward.to_numpy(one) for one in x]
-    return Ragged(awkward.to_numpy(awkward.flatten(x)), awkward.to_numpy(awkward.num(x)))
+    array = lambda y: awkward.to_numpy(y, allow_missing=False)
+    try:
+        if x.ndim < 2:
+            return array(x)
+        if "var" in str(x.type).partition("var")[2]:  # of several ragged axes
+            return [array(one) for one in x]
+        return Ragged(array(awkward.flatten(x)), array(awkward.num(x)))
+    except (TypeError, ValueError) as error:
+        problem = f"is not of arrays of numbers: {str(error).strip().partition(chr(10))[0]}"
+        advice = "choose a field, fill missing values, or give a list of arrays"
+        raise ArgumentError("ragged_map", f"an awkward array of type {x.type}", problem, advice) from None
 
 
 def _of_frames(x: Any) -> Any:
-    if type(x).__name__.endswith("GroupBy"):
+    if type(x).__name__.endswith(("GroupBy", "Resampler")):
         return [frame.to_numpy() for _, frame in x]
     is_column = type(x).__name__ == "Series" and (str(x.dtype).startswith("List") or x.dtype == object)
     return [np.asarray(one) for one in x] if is_column else x

@@ -273,3 +273,9 @@ def weights_bound_anew(x):
         t = sum(a * b for a, b in zip(w, x))
         w = [a * b / t for a, b in zip(w, x)]
     return np.array(w)
+
+
+@program
+def targets_within_targets(x):
+    products = [i * a + c for (i, (a, [b, c])) in enumerate(zip(x, zip(x, x[::-1]))) if b > 1]
+    return sum(k * p for (k, p), _ in zip(enumerate(products), products)), len(products)

@@ -343,10 +343,51 @@ def test_what_numpy_refuses_names_the_example():
         ragged_map(lambda x: x)([np.ones(2), np.ones((2, 2))])
     with pytest.raises(errors.ArgumentError, match="example 2 of x has dtype float32"):
         ragged_map(lambda x: x)([np.ones(2), np.ones(1), np.ones(2, np.float32)])
-    with pytest.raises(errors.SizeMismatchError, match=r"x.lengths.shape\[0\] \(2\) must equal y.lengths.shape\[0\]"):
-        ragged_map(lambda x, y: x + y)(batch(1, 2), batch(1, 2, 3))
+    for other in (batch(1, 2, 3), np.ones((3, 2)), Ragged.from_list(batch(1, 2, 3))):
+        with pytest.raises(errors.ArgumentError, match="y has 3 examples, and x has 2"):
+            ragged_map(lambda x, y: x + y)(batch(1, 2), other)
+    with pytest.raises(errors.ArgumentError, match="x is a number, which has no examples"):
+        ragged_map(lambda x: x)(3.0)
+    for axis, x in ((1, batch(1, 2)), ("a", np.ones((2, 2))), (-1, Ragged.from_list(batch(1, 2)))):
+        with pytest.raises(errors.ArgumentError, match=f"in_axes is {axis!r} for x\n.*give 0 for a batch"):
+            ragged_map(lambda x: x, in_axes=axis)(x)
     with pytest.raises(errors.ArgumentError, match="in_axes has 1 entries for 2 arguments"):
         ragged_map(lambda x, y: x + y, in_axes=(0,))(batch(1), batch(1))
+
+
+def test_examples_are_chosen_by_slices_lists_and_masks():
+    backwards = jit(lambda xs: xs[1:][::-1])
+    for arrays in (batch(2, 5, 1, 0), batch(3), [np.arange(6.0).reshape(n, -1, 1) for n in (2, 3, 1)]):
+        xs, numbers = Ragged.from_list(arrays), np.arange(len(arrays))
+        for index in (slice(1, None), slice(None, None, -2), [0, -1, 0], numbers % 2 == 1, [], slice(9, None)):
+            equal_examples(xs[index], [arrays[k] for k in numbers[index]])
+        equal_examples(backwards(xs), arrays[1:][::-1])
+    assert backwards.cache_info().traces == 2  # for one ragged axis and two
+    with pytest.raises(IndexError, match="index 4 is out of bounds"):
+        Ragged.from_list(batch(1, 2))[[4]]
+
+
+def equal_examples(got, expected):
+    assert len(got) == len(expected)
+    for one, other in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_padded_arrays_in_programs():
+    """One program for all lengths; slopes reach the elements alone."""
+    weigh = lambda xs: np.sum(xs.to_padded(2.0) ** 2 * np.arange(4.0))
+    value, slopes = jit(weigh), grad(weigh)
+    for numbers in ((2, 5, 1), (4,), (0, 0), (1, 3, 3, 0)):
+        xs = Ragged.from_list(batch(*numbers))
+        padded = np.full((len(numbers), max(numbers), 4), 2.0)
+        for i, x in enumerate(xs):
+            padded[i, : len(x)] = x
+        np.testing.assert_array_equal(xs.to_padded(2.0), padded)
+        np.testing.assert_allclose(value(xs), np.sum(padded**2 * np.arange(4.0)))
+        np.testing.assert_allclose(slopes(xs).flat, 2 * xs.flat * np.arange(4.0))
+    assert value.cache_info().traces == slopes.cache_info().traces == 1
+    planes = Ragged.from_list([np.ones((2, 3, 1)), np.ones((4, 1, 1))])
+    assert jit(lambda xs: xs.to_padded(0.0))(planes).sum() == 10 and planes.to_padded().shape == (2, 4, 3, 1)
 
 
 def test_a_ragged_value_is_a_batch():
