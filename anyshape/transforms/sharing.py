@@ -45,6 +45,7 @@ _MOST_CONTENT = 1 << 18  # bytes of the arrays that a family holds, as Python re
 _MOST_REPEATS = 1000  # calls with the same arrays, after which programs of its own pay for their trace
 
 
+Things: TypeAlias = Iterable[tuple[str, Any]]  # with their paths
 _Places: TypeAlias = tuple[int | str, ...]  # of arguments: positions and keywords
 
 
@@ -151,11 +152,20 @@ def prototype_of(function: Any, copied: Sequence[np.ndarray] = ()) -> tuple[Any,
 
 
 def walk_of_prototype(function: Any) -> tuple[Walk, Any]:
-    """Return the walk of a prototype, and that; raise InseparableError if a program would tell it from others."""
-    prototype, whole = prototype_of(function)
-    walk = Walk(_roots(prototype))
-    if any(id(x) in whole.seen and not _holds_nothing(x) for _, x in walk.things):
-        raise InseparableError
+    """Return the walk of a prototype, and that; raise InseparableError if a program would tell it from others.
+
+    What its code reaches besides, as a model that a module has too, is left whole in it.
+    """
+    for may_retry in (True, False):
+        prototype, whole = prototype_of(function)
+        walk = Walk(_roots(prototype))
+        besides = [x for number, x in _with_identity(walk.things).items() if number in whole.seen]
+        if not besides:
+            break
+        if not may_retry:
+            raise InseparableError
+        for x in besides:
+            closures.leave_whole(x)
     if "type" in walk.names and any(tables.stands_in(x) for _, x in walk.things):
         raise InseparableError  # as `type(frame)` tells what stands in from a frame
     return walk, prototype
@@ -174,8 +184,11 @@ _LOCK = Lock()
 class Family:
     """Functions of one structure, and their programs, which take what these close over as arguments."""
 
-    def __init__(self, jitted: Jitted, function: Any, places: _Places, reading: Reading, kin: _Kin) -> None:
+    def __init__(
+        self, jitted: Jitted, function: Any, places: _Places, reading: Reading, kin: _Kin, things: Things
+    ) -> None:
         self.by_content = kin.by_content
+        self._reached: tuple[Watch | None, dict[int, Any]] = None, _with_identity(things)
         self.prototype: Any = prototype_of(function, reading.arrays if kin.by_content else ())[0]
         self.places = places  # of objects among the arguments
         self._spaces = kin.spaces
@@ -200,8 +213,24 @@ class Family:
         is_current = is_current and not self.is_refused and reading.structure == self.structure
         return is_current and kin.key(reading) == self.key
 
+    def finds_besides(self, reading: Reading) -> bool:
+        """Return whether the code reaches a part of a function besides, and leave such parts whole from here on.
+
+        The programs were traced with others in their places, which `is` tells from them.
+        """
+        watch = None if self.jitted.state is None else self.jitted.state.watch
+        if watch is not None and watch is not self._reached[0]:
+            self._reached = watch, _with_identity(watch.things)
+        if reading.seen.keys().isdisjoint(self._reached[1]):
+            return False
+        for number in reading.seen.keys() & self._reached[1].keys():
+            closures.leave_whole(self._reached[1][number])
+        return True
+
     def arguments(self, reading: Reading, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return keyword arguments with the arrays and numbers that a function closes over, and with variables."""
+        if self.finds_besides(reading):
+            raise DepartedError(has_other_structure=True)
         arrays = [] if self.by_content else reading.arrays
         values = [*arrays, *[reading.numbers[i] for i in self.varying]]
         captured = dict(zip(self.labels, values, strict=True))
@@ -337,6 +366,11 @@ _NAMESPACES = ("variables", "attributes")
 def _holds_nothing(x: Any) -> bool:
     """Return whether it does not matter if an object is another one of the same structure."""
     return type(x) is tuple or (type(x) is types.FunctionType and not x.__closure__ and closures.has_cells_alone(x))
+
+
+def _with_identity(things: Things) -> dict[int, Any]:
+    """Return the things that code can tell from others of the same structure, by id."""
+    return {id(x): x for _, x in things if not _holds_nothing(x)}
 
 
 class _OfFamily(Jitted):
@@ -513,7 +547,7 @@ def _family(seen: _Seen, jitted: Jitted, function: Any, places: _Places = ()) ->
     """Return the family of a function, a new one if there is none; raise InseparableError if it has to stay alone."""
     if seen.is_refused:
         raise InseparableError
-    reading = Reading(function, seen.names)
+    reading, walk = Reading(function, seen.names), None
     kin = seen.kin.get(reading.structure)
     if kin is None:
         seen.require_lasting(reading)
@@ -529,12 +563,17 @@ def _family(seen: _Seen, jitted: Jitted, function: Any, places: _Places = ()) ->
     values = reading.values_of_numbers()
     family = kin.families.get(kin.key(reading))
     if family is None:
+        walk = walk or walk_of_prototype(function)[0]
         kin.begin(values)
         kin.count_new(reading)
-        family = Family(jitted, function, places, reading, kin)
+        family = Family(jitted, function, places, reading, kin, walk.things)
         _keep(kin.families, family.key, family, _MOST_FAMILIES)
     else:
         kin.begun = 0
+    if family.finds_besides(reading):
+        if Reading(function, seen.names).structure == reading.structure:
+            raise InseparableError
+        return _family(seen, jitted, function, places)
     if family.is_refused:
         raise InseparableError
     return family, reading

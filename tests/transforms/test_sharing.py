@@ -67,6 +67,19 @@ class Odd:
     factor = 3.0
 
 
+class Fit:
+    """Fit of a model that its module has too, as a distribution of a package."""
+
+    def __init__(self, data, model):
+        self.data, self.model = data, model
+
+    def loss(self, x):
+        return self.model.loss(x * self.data) + (self.model is HOUSE) * np.sum(HOUSE.w * x)
+
+
+HOUSE, OTHER, TABLE = Model(X.copy()), Model(3 * X), [4 * X]
+
+
 def squares(x):
     return np.sum(x**2)
 
@@ -171,6 +184,15 @@ KINDS = {
     "classes": (of(lambda x, v: np.sum(x) * v.factor), [Even, Odd, Even]),
     "objects": (of(lambda x, v: v.loss(x)), [Model(X), Model(2 * X), Model(X, 2.0), Model(2.0), Model(X, X)]),
     "callable objects": (of(lambda x, v: v(x)), [Model(X), Model(2 * X), Model(X, 2.0)]),
+    "objects that a module has too": (
+        of(lambda x, v: v.loss(x)), [Fit(X, HOUSE), Fit(2 * X, HOUSE), Fit(X, OTHER), Fit(2.0, HOUSE), Fit(X, Model(X))]
+    ),
+    "others before an object that a module has too": (
+        of(lambda x, v: v.loss(x)), [Fit(1.0, OTHER), Fit(2.0, OTHER), Fit(3.0, OTHER), Fit(2.0, HOUSE)]
+    ),
+    "containers that a module has too": (
+        of(lambda x, v: np.sum(x * v[0]) * (3 if v is TABLE else 2)), [[X], [2 * X], [3 * X], TABLE, [5 * X]]
+    ),
     "objects with slots": (of(lambda x, v: v.loss(x)), [Slotted(X), Slotted(2 * X), Slotted(3.0)]),
     "methods": (lambda v: Model(v).loss, [X, 2 * X, 2.0, 3.0, np.array([[1.0, 2.0]])]),
     "partials": (lambda v: functools.partial(lambda v, x: np.sum(x * v), v), [X, 2 * X, 2.0, 3.0]),
@@ -267,6 +289,7 @@ def test_each_function_gives_its_own_result(kind, transform):
 SHARED = [
     "arrays of one shape", "objects", "methods", "partials", "defaults", "keyword defaults", "nested functions",
     "named tuples", "namespaces", "objects with slots", "one array in two cells", "functions that call themselves",
+    "objects that a module has too",
 ]  # fmt: skip
 
 
@@ -392,6 +415,19 @@ def test_a_global_may_have_the_name_of_a_variable_that_is_closed_over():
         np.testing.assert_allclose(f(X), names["v"] + 2 * X * X * i)
         traces.append(f.cache_info().traces)
     assert traces[-4:] == [0] * 4
+
+
+def test_an_object_that_a_module_has_too_may_change():
+    sharing.forget()
+    make, before = KINDS["objects that a module has too"][0], HOUSE.w
+    results = []
+    for i, w in enumerate([X, X, X, 2 * X, 2 * X, X]):
+        HOUSE.w = w
+        for data in (X * i, X):
+            fit = Fit(data, HOUSE)
+            results.append((make(fit)(X), jit(make(fit))(X)))
+    HOUSE.w = before
+    np.testing.assert_allclose(*zip(*results, strict=True))
 
 
 def test_a_global_function_that_changes_is_noticed():

@@ -8,12 +8,14 @@ they hold by identity.
 from __future__ import annotations
 
 import abc
+import contextlib
 import enum
 import functools
 import gc
 import itertools
 import operator
 import types
+import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -133,7 +135,8 @@ class Reading:
             return kind, repr(x)
         if issubclass(kind, np.generic) and kind is not np.void:
             return kind, x.dtype, x.tobytes()
-        self.holds_objects = self.holds_objects or not (x is containers.UNBOUND or isinstance(x, OF_THE_PROGRAM))
+        is_of_program = x is containers.UNBOUND or isinstance(x, OF_THE_PROGRAM)
+        self.holds_objects = self.holds_objects or not is_of_program
         return _IS, id(x)
 
     def names_of(self, kind: type) -> Collection[str] | None:
@@ -216,7 +219,17 @@ def _is_atom(x, kind: type, rule: Rule) -> bool:
     """Return whether an object has no parts that count."""
     if rule is _IS_ARRAY:
         return x.dtype.kind not in NUMERIC or not x.dtype.isnative
-    return rule is _IS_ATOM or (kind is types.FunctionType and is_global(x))
+    return rule is _IS_ATOM or (kind is types.FunctionType and is_global(x)) or id(x) in _ONE_OF_A_KIND
+
+
+_ONE_OF_A_KIND: dict[int, weakref.ref[Any]] = {}  # objects that code reaches besides what is taken apart
+
+
+def leave_whole(x: Any) -> None:
+    """Take an object by identity from here on, as long as it lives; one that has no weak references is as before."""
+    number = id(x)
+    with contextlib.suppress(TypeError):
+        _ONE_OF_A_KIND[number] = weakref.ref(x, lambda _: _ONE_OF_A_KIND.pop(number, None))
 
 
 def has_parts(x: Any) -> bool:
