@@ -1,4 +1,4 @@
-"""Extension of griffe: a doctest in a docstring is a block of code, not a quotation of a quotation."""
+"""Extension of griffe: public names are read where they are defined, and doctests in docstrings are blocks of code."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 import griffe
+
+import anyshape
 
 SESSION = re.compile(r"^(?:>>> .*\n(?:(?!>>> |\n).*(?:\n|\Z))*)+", re.MULTILINE)
 DIRECTIVE = re.compile(r" +# doctest: \+\w+$", re.MULTILINE)
@@ -17,7 +19,13 @@ def fenced(text: str) -> str:
 
 
 class Doctests(griffe.Extension):
-    """Extension that fences the doctests of each object."""
+    """Extension that fences the doctests of each object, and follows names that load at their first use."""
+
+    def on_package(self, *, pkg: griffe.Module, **options: Any) -> None:
+        """Give the package its names: the file of types beside it has neither docstrings nor overloaded functions."""
+        for name, home in anyshape._HOMES.items() if pkg.path == "anyshape" else ():
+            defined = getattr(getattr(anyshape, name), "__name__", name)
+            pkg.set_member(name, griffe.Alias(name, target=f"{home}.{defined}"))
 
     def on_object(self, *, obj: griffe.Object, **options: Any) -> None:
         """Fence the doctests of an object that was loaded."""
