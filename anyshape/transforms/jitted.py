@@ -20,6 +20,7 @@ from anyshape.backend.runtime.config import RUN_BY, compile_mode, config
 from anyshape.backend.runtime.outcome import going_on
 from anyshape.graph.ir.builder import active_builders, tracing_threads
 from anyshape.graph.ir.op_local import may_refuse
+from anyshape.graph.ir.operand_sites import Notes, noting
 from anyshape.graph.ir.tracebacks import short_traceback, shorten_traceback
 from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explanation import CacheInfo, Explanation
@@ -477,12 +478,13 @@ class Jitted:
 
         def traced() -> tuple[Trace, Scope]:
             prepared = None if shapes is None else shapes.prepare(leaves, names, self.__wrapped__)
-            return trace_call(function, self.name, leaves, names, prepared, shapes is not None and shapes.strict)
+            with noting(notes):
+                return trace_call(function, self.name, leaves, names, prepared, shapes is not None and shapes.strict)
 
         made_for = Arguments(call.key, leaves.arrays, call.static, names)
         static_state = made_for.static_state(state)
         reasons = self._cache.explain_miss(made_for)
-        loops = self._loops_of(call.key)
+        loops, notes = self._loops_of(call.key), Notes({})
         _LOG.debug("%s: program %d is needed; %s", self.name, self._cache.added + 1, caching.ReasonList(reasons))
 
         def read() -> tuple[Trace, Scope]:
@@ -495,7 +497,7 @@ class Jitted:
         is_off = (self.options.read_source or config.read_source) == "off"
         with self._running_loops(call):
             trace, scope = read() if is_off else retried(read, loops)
-        self._cache.compare_in_full(trace)
+        self._cache.compare_in_full(trace, notes, loops.apart)
         trace = trace if call.key.library is None else replace(trace, home=call.home)
         return TracedCall(trace, scope, made_for, reasons, static_state)
 

@@ -9,9 +9,9 @@ import functools
 import logging
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from anyshape.backend.runtime.outcome import GUARD_FAILED
 from anyshape.errors import RetraceWarning, ShapeError
 from anyshape.graph.ir.graph import asked, decisions_of, drawing
+from anyshape.graph.ir.operand_sites import Notes
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.user_stack import tell, user_line
@@ -623,12 +624,12 @@ class Cache:
         finally:
             self.state_holds = state.test()
 
-    def compare_in_full(self, trace: Trace) -> None:
+    def compare_in_full(self, trace: Trace, notes: Notes, apart: Collection[CodeType]) -> None:
         """Compare large arrays by content that the function reaches, unless they are operands of a program alone."""
         state = self.state
         if state is not None and state.watch is not None:
             constants = [a for _, a in trace.graph.constants]
-            state.compare_in_full(operand_uses.arrays_that_python_reads(state.watch, constants))
+            state.compare_in_full(operand_uses.arrays_that_python_reads(state.watch, constants, notes, apart))
             self.state_holds = state.test()
 
     def settle(self, state: CapturedState) -> CapturedState:

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 
+import anyshape
 from tests.tracing.captured.case import case
 
 W = np.linspace(1.0, 2.0, 6000)
@@ -58,6 +59,55 @@ def _called(function):
     return function()
 
 
+def _read(values, x):
+    return np.sum(values) * x
+
+
+def _method_by_two_names(model, x):
+    other = model.summed
+    return model.summed(x[0]) * x + other(2.0)
+
+
+class _Summing:
+    def __init__(self, w):
+        self.w = w
+
+    def summed(self, c):
+        return np.sum(self.w * c)
+
+    def __call__(self, x):
+        return self.summed(x[0]) * x + self.twice()
+
+    def twice(self):
+        return self.summed(2.0)
+
+
+def _by_turns(w, x):
+    c = 2.0
+    for _ in range(2):
+        x = x * np.sum(w * c)
+        c = x[0]
+    return x
+
+
+def _itself(w, x, c, more=True):
+    return x * np.sum(w * c) + (_itself(w, x, 2.0, more=False) if more else 0.0)
+
+
+# The same line makes an operand of the array for one value, and a number of the trace for another.
+_BOTH = {
+    "items": lambda w: lambda x: x + sum([np.sum(w * c) for c in (2.0, x[0])]),
+    "items_of_a_generator": lambda w: lambda x: x + sum(np.sum(w * c) for c in (x[0], 2.0)),
+    "calls": lambda w: lambda x, summed=lambda c: np.sum(w * c): x * summed(x[0]) + summed(2.0),
+    "mapped_items": lambda w: lambda x: x + sum(map(lambda c: np.sum(w * c), (2.0, x[0]))),  # noqa: C417
+    "called_functions": lambda w: lambda x: sum([f(w, x) for f in (_summed, _read)]) + x,
+    "methods": lambda w: functools.partial(_method_by_two_names, _Summing(w)),
+    "calls_of_an_object": _Summing,
+    "turns": lambda w: lambda x: _by_turns(w, x),
+    "calls_of_itself": lambda w: lambda x: _itself(w, x, x[0]),
+    "slope_and_value": lambda w: lambda x, f=lambda c: np.sum(w * c): x * anyshape.grad(f)(x[0]) + f(2.0),
+}
+
 _USES = {
     "element": lambda w: lambda x: x * w[0] + np.sum(w * x[0]),
     "number": lambda w: lambda x: x * float(w[0]) + np.sum(w * x[0]),
@@ -91,7 +141,9 @@ def _steps_of(use):
     _changed(w)
 
 
-for _name, _use in _USES.items():
+_NAMED = {f"operand_read_as_{n}": use for n, use in _USES.items()}
+_NAMED |= {f"operand_read_by_one_of_two_{n}": use for n, use in _BOTH.items()}
+for _name, _use in _NAMED.items():
     _row = functools.partial(_steps_of, _use)
-    _row.__name__ = f"operand_read_as_{_name}"
+    _row.__name__ = _name
     case(_row)

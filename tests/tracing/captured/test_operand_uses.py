@@ -41,6 +41,26 @@ def _row_by_row(rows, b):
     return total
 
 
+class _Loss:
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __call__(self, b):
+        return self.of(b) + np.sum(b)
+
+    def of(self, b):
+        return np.mean((self.rows @ b) ** 2)
+
+
+def _in_twos(rows, b):
+    return np.sum(_predicted(b, rows)) + np.sum(_predicted(b * 2.0, rows))
+
+
+def _step(rows, b):
+    loss = lambda c: np.mean((rows @ c) ** 2)
+    return np.sum((b - 0.1 * anyshape.grad(lambda c: np.sum(rows @ c))(b)) ** 2) + loss(b)
+
+
 def _inner(rows, b):
     def product(c):
         return np.sum(rows @ c)
@@ -56,6 +76,9 @@ USES = {
     "alias": lambda rows: lambda b: _aliased(rows, b),
     "rows": lambda rows: lambda b: _row_by_row(rows, b),
     "function inside": lambda rows: lambda b: _inner(rows, b),
+    "callable object": _Loss,
+    "two calls": lambda rows: lambda b: _in_twos(rows, b),
+    "transform inside": lambda rows: lambda b: _step(rows, b),
     "columns": lambda rows: lambda b: np.sum(rows[:, :3] @ b[:3]),
     "several": lambda rows: lambda b: np.sum(np.einsum("ij,j->i", rows, b)) + np.interp(b[0], TARGET, TARGET),
     "stacked": lambda rows: lambda b: np.sum(np.stack([rows * b, rows + b])),
