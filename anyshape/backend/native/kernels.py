@@ -100,7 +100,17 @@ class _Library:
         """Return what was found out about these kernels before, in any process."""
         assert self.build is not None
         stored = kept_verdicts(self.build.folder, self.build.key, _stamp())
-        return None if stored is None else [_Verdict(*verdict) for verdict in stored]
+        if not isinstance(stored, dict):
+            return None
+        return [_Verdict(*stored[name]) for name in _names(self.groups, "kernel")]
+
+    def keep(self, verdicts: Sequence[_Verdict | None]) -> None:
+        """Keep what was found out now, unless a test failed itself; of a kernel of several groups the worst."""
+        assert self.build is not None
+        known = [verdict for verdict in verdicts if verdict is not None]
+        if known and len(known) == len(verdicts):
+            by_name = sorted(zip(_names(self.groups, "kernel"), known, strict=True), key=lambda pair: -pair[1].most)
+            keep_verdicts(self.build.folder, self.build.key, _stamp(), dict(by_name))
 
     def is_useless(self) -> bool:
         """Return whether it is known that no kernel serves."""
@@ -267,8 +277,8 @@ class PlanKernels:
         if library.nests is not None:
             library.nests.install(loaded)
         verdicts = self.install(loaded, "kernel", self._namespace, library.groups, known)
-        if known is None and verdicts and None not in verdicts:
-            keep_verdicts(build.folder, build.key, _stamp(), verdicts)
+        if known is None:
+            library.keep(verdicts)
             if library.is_useless():
                 remove_object(path)
 
@@ -294,10 +304,11 @@ class PlanKernels:
         - `known`: what was found out before. Otherwise they are tested, and a verdict is None if a test fails itself.
         """
         verdicts: list[_Verdict | None] = []
-        for i, group in enumerate(self._groups if groups is None else groups):
+        chosen = self._groups if groups is None else groups
+        for i, (group, name) in enumerate(zip(chosen, _names(chosen, prefix), strict=True)):
             verdict = None
             try:
-                function = getattr(library, f"{prefix}_{i}")
+                function = getattr(library, name)
                 verdict = self._install(group, function, namespace, None if known is None else known[i])
                 self.states[group.name] = verdict.state
             except Exception as error:
@@ -322,7 +333,14 @@ class PlanKernels:
 
 def _text(groups: Sequence[_Group], prefix: str) -> str:
     """Return the text of kernels in C, whose names begin with a prefix."""
-    return "\n".join([group.kernel.text.replace("@name@", f"{prefix}_{i}") for i, group in enumerate(groups)])
+    texts = dict(zip(_names(groups, prefix), groups, strict=True))
+    return "\n".join([group.kernel.text.replace("@name@", name) for name, group in texts.items()])
+
+
+def _names(groups: Sequence[_Group], prefix: str) -> list[str]:
+    """Return the names of kernels, which begin with a prefix. Kernels of one text have one name."""
+    names: dict[str, str] = {}
+    return [names.setdefault(group.kernel.text, f"{prefix}_{i}") for i, group in enumerate(groups)]
 
 
 def _tested(group: _Group, launcher: Callable[..., Any]) -> _Verdict:

@@ -17,6 +17,7 @@ import numpy as np
 from anyshape.backend.native.launch import declines
 from anyshape.backend.native.nest_calls import CALL, LOOK, RUNS, CalledStep
 from anyshape.backend.native.nest_loops import addresses
+from anyshape.backend.native.nest_shared import with_shared_loops
 from anyshape.backend.native.nest_source import MOST_AXES, nest_text
 from anyshape.backend.native.statements import NotExpressible
 from anyshape.backend.native.toolchain import Build, BuildError, CompileError
@@ -144,7 +145,7 @@ class NestLibrary:
     def text(self) -> str:
         """Text of the functions."""
         texts = {nest.name: nest.text.text.replace("@name@", nest.name) for nest in self.nests}
-        return "\n".join([_header(), *texts.values()])
+        return "\n".join([_header(), with_shared_loops([*texts.values()])])
 
     def poll(self, *, waits: bool) -> None:
         """Begin or go on with the build."""

@@ -55,7 +55,7 @@ OF_GCC = (
 )  # fmt: skip
 # Nests compile a third sooner so, and run as fast. Those with elementary functions do not: in elements that a choice
 # leaves out, vectors may overflow, and NumPy then serves the call. These functions alone gain by the widest vectors.
-OF_NESTS = ("-O1", *OF_GCC[1:], "-ftree-pre", "-ftree-vrp", "-fstrict-aliasing")
+OF_NESTS = ("-O1", *OF_GCC[1:], "-ftree-pre", "-ftree-vrp", "-fstrict-aliasing", "-fira-region=one")
 NARROW = ("-mprefer-vector-width=256", "--param", "vect-epilogues-nomask=0")
 LONG_TEXT = 60_000  # characters from which on loops that may end a run are not made fast: it would take twice the time
 SECONDS = 60.0  # that a compiler may take, in all
@@ -102,20 +102,30 @@ _FUSED = """#if defined(__x86_64__) && !defined(__FMA__)
 #endif"""  # the elementary functions would call a function for each
 
 
+def headers(text: str) -> str:
+    """Return what stands before a text: how objects of Python are laid out, and elementary functions if it has any."""
+    header, elementary, names = _headers()
+    return header if names.isdisjoint(_NAMES.findall(text)) else f"{header}\n{elementary}"
+
+
 @functools.cache
-def headers() -> str:
-    """Return the text that stands before the kernels. It knows where objects of Python have their fields."""
+def _headers() -> tuple[str, str, frozenset[str]]:
+    """Return the header of all texts, the elementary functions, and the names that these alone have, some by `##f`."""
     layout = f"#define AS_OBJECT {object.__basicsize__}\n#define AS_TUPLE {tuple.__basicsize__}"
     folder = Path(__file__).parent
-    files = [(folder / name).read_text(encoding="utf-8") for name in ("kernel_header.c", *FILES)]
-    return "\n".join([layout, _FUSED, *files, strip_functions()])
+    first, *files = [(folder / name).read_text(encoding="utf-8") for name in ("kernel_header.c", *FILES)]
+    header, elementary = "\n".join([layout, _FUSED, first]), "\n".join([*files, strip_functions()])
+    first_names, names = (
+        [name + end for name in _NAMES.findall(text) for end in ("", "f")] for text in (header, elementary)
+    )
+    return header, elementary, frozenset(names).difference(first_names)
 
 
 def key_of(text: str) -> str:
     """Return the name of the object of a text, by all that decides its bytes. Raises BuildError without a compiler."""
     if not compiler():
         raise BuildError("there is no C compiler; pip install 'anyshape[compile]' brings one")
-    return hashlib.sha256("\n".join([_identity(), headers(), text]).encode()).hexdigest()[:32]
+    return hashlib.sha256("\n".join([_identity(), headers(text), text]).encode()).hexdigest()[:32]
 
 
 def build(text: str) -> Path:
@@ -377,7 +387,7 @@ def _start(text: str, folder: Path, key: str, lock: _FileLock) -> _Compiler:
         shutil.rmtree(scratch, ignore_errors=True)  # of a process that ended, as the lock was free
         scratch.mkdir(mode=0o700)
         source, result = scratch / "kernels.c", scratch / "kernels.so"
-        source.write_text("\n".join([headers(), text]), encoding="utf-8")
+        source.write_text("\n".join([headers(text), text]), encoding="utf-8")
         command = [*compiler(), *_flags(text), "-o", str(result), str(source), "-lm"]
         return _Compiler(command, scratch, (folder, key), lock)
     except BaseException:
@@ -543,6 +553,7 @@ LANES = 16  # the most elements of a vector
 GIVEN = {"erf_given": 2}  # functions that take a part of their computation from another function
 ELEMENTARY = tuple([name + suffix for name in (*OPERANDS, *GIVEN) for suffix in ("", "f")])
 
+_NAMES = re.compile(r"\b(?:as|AS)_\w+")
 _CALLED = re.compile(f"as_({'|'.join(ELEMENTARY)})\\(|as_strip_")
 
 

@@ -120,7 +120,7 @@ def build_together(waiting):
     """Build all nests as one library, and put them in place."""
     texts = [nest.text.text.replace("@name@", f"nest{k}") for k, nest in enumerate(waiting)]
     if texts:
-        library = ctypes.CDLL(str(toolchain.build("\n".join([nests._header(), *texts]))))
+        library = ctypes.CDLL(str(toolchain.build("\n".join([nests._header(), nests.with_shared_loops(texts)]))))
         for k, nest in enumerate(waiting):
             nest.install(library, f"nest{k}")
 

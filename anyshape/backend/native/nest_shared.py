@@ -1,0 +1,113 @@
+"""Loops over elements that stand in nests more than once, as functions: a compiler works on each of them once.
+
+Such loops are found by their texts. They read and write memory and constants alone, so a function of these serves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import TypeAlias
+
+from anyshape.support.lazy_dataclass import NamedTuple
+
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_DECLARED = re.compile(r"(const )?\b(double|float|u?int\d+_t|as_complexf?) (\*?)(?:restrict )?([a-z]+\w*) = ")
+_FOR = re.compile(r"\s*for \(int64_t i\d+ = .*\{$")
+_PRAGMA = re.compile(r"\s*#pragma GCC ivdep")
+_OTHERS = re.compile(r"\b(AS_\w+|goto|return|break|continue|call|poll)\b")  # what belongs to the function around it
+_WRITES = r"(?<!\w){0}\s*(?:[-+*/%|&^]|<<|>>)?=(?!=)|(?<!\w){0}\s*(?:\+\+|--)|(?:\+\+|--|&)\s*{0}\b"
+_REFERENCED = re.compile(r"(?<!&)&(?!&)\s*(\w+)\b(?!\s*\[)")
+_WORDS = {"const", "double", "float", "for", "if", "else", "sizeof", "pragma", "GCC", "ivdep", "unsigned", "char"}
+_Key: TypeAlias = tuple[tuple[str, ...], str]
+
+
+class _Loop(NamedTuple):
+    """Loop in the lines of a nest, from `first` to before `end`.
+
+    `key`: types of what it takes, and its text with parameters in place of the names of these.
+    """
+
+    first: int
+    end: int
+    key: _Key
+    names: tuple[str, ...]
+
+
+def with_shared_loops(texts: Sequence[str]) -> str:
+    """Return the text of nests, with the loops that stand there more than once as functions before them."""
+    nests = [text.split("\n") for text in texts]
+    loops = [list(_loops(lines)) for lines in nests]
+    counts = Counter([loop.key for one in loops for loop in one])
+    shared = {key: f"as_shared_{k}" for k, key in enumerate(counts) if counts[key] > 1}
+    functions = [_function(name, *key) for key, name in shared.items()]
+    return "\n".join([*functions, *[_with_calls(*nest, shared) for nest in zip(nests, loops, strict=True)]])
+
+
+def _with_calls(lines: list[str], loops: Sequence[_Loop], shared: Mapping[_Key, str]) -> str:
+    """Return the text of a nest that calls functions in place of shared loops."""
+    for loop in reversed(loops):
+        if loop.key in shared:
+            lines[loop.first : loop.end] = [f"{shared[loop.key]}({', '.join(loop.names)});"]
+    return "\n".join(lines)
+
+
+def _function(name: str, types: Sequence[str], body: str) -> str:
+    parameters = ", ".join([f"{kind}x{k}" for k, kind in enumerate(types)])
+    return f"AS_CALLED void {name}({parameters}) {{\n{body}\n}}"
+
+
+def _loops(lines: Sequence[str]) -> Iterator[_Loop]:
+    """Yield the outermost loops over elements that depend on memory and constants alone."""
+    types = _types(lines)
+    end = 0
+    for k, line in enumerate(lines):
+        if k < end or not _FOR.match(line):
+            continue
+        end = _end(lines, k)
+        first = k - 1 if k and _PRAGMA.match(lines[k - 1]) else k
+        if (taken := _taken("\n".join(lines[first:end]), types)) is not None:
+            yield _Loop(first, end, *taken)
+
+
+def _end(lines: Sequence[str], first: int) -> int:
+    """Return the line behind the block that begins in a line."""
+    depth = 0
+    for k in count(first):
+        depth += lines[k].count("{") - lines[k].count("}")
+        if depth <= 0:
+            return k + 1
+    raise AssertionError("a block without end")
+
+
+def _types(lines: Sequence[str]) -> dict[str, str]:
+    """Return the types of numbers and pointers by name, none for names of several types, or in reach of a pointer."""
+    text = "\n".join(lines)
+    types: dict[str, str] = {}
+    for constant, kind, pointer, name in _DECLARED.findall(text):
+        of_name = f"{constant if pointer else ''}{kind} {pointer}"
+        types[name] = of_name if types.get(name, of_name) == of_name else ""
+    return types | dict.fromkeys(_REFERENCED.findall(text), "")
+
+
+def _taken(text: str, types: dict[str, str]) -> tuple[_Key, tuple[str, ...]] | None:
+    """Return the key of a loop, and the names of what it takes; None if it can be no function."""
+    own = dict.fromkeys([d[3] for d in _DECLARED.findall(text)])
+    names = tuple([n for n in dict.fromkeys(_NAME.findall(text)) if n not in own and not _is_given(n)])
+    if _OTHERS.search(text) or not all(types.get(name) and not _may_change(name, text) for name in names):
+        return None
+    new = {name: f"{letter}{k}" for letter, group in (("x", names), ("y", own)) for k, name in enumerate(group)}
+    body = _NAME.sub(lambda m: new.get(m[0], m[0]), text)
+    return (tuple([types[name] for name in names]), body), names
+
+
+def _may_change(name: str, text: str) -> bool:
+    """Return whether a loop may give a name another value, or passes on where it is."""
+    return re.search(_WRITES.format(re.escape(name)), text) is not None
+
+
+def _is_given(name: str) -> bool:
+    """Return whether a name is a word of C, or a type or function of the headers."""
+    return name in _WORDS or name.startswith(("as_", "__builtin_")) or re.fullmatch(r"u?int\d+_t", name) is not None
