@@ -24,6 +24,7 @@ import optree
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.encode import Malformed, choice, encode_number, fields, items, number, text
 from anyshape.numpy.sizes.shape_tuple import Sizes
+from anyshape.ops.subgraph_call import calls_with_lists
 from anyshape.support.freezing import Frozen, freeze
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.tracing import pytrees
@@ -36,7 +37,7 @@ _FACTORIES: dict[str, Callable[[], Any]] = {
 }
 _KEYS = (str, bool, int, float, type(None))
 _TUPLES = (Sizes, SymbolicShape)  # whose trees are tuples
-_MAX_NODES, _MAX_DEPTH, _MAX_FIELDS, _MAX_RECORDS = 100_000, 100, 1000, 200
+_MAX_NODES, _MAX_DEPTH, _MAX_FIELDS, _MAX_RECORDS, _MAX_AXES = 100_000, 100, 1000, 200, 65
 _OF_ROWS = {f"{c.__name__} {kind.__name__}": (c, kind) for c in (Rows, Inner) for kind in (list, tuple)}
 _NO_RECORDS = (*_TUPLES, Setting, Static)
 _LEAF = object()
@@ -253,6 +254,8 @@ class _Encoder:
         if tree.type in (Rows, Inner):
             kind = unflatten(tree, [_LEAF] * tree.num_leaves).kind
             return {"rows": self.encode(tree.child(0)), "of": f"{tree.type.__name__} {kind.__name__}"}
+        if tree.type.__name__ == "Ragged" and tree.type is calls_with_lists().Ragged:
+            return {"ragged": [self.encode(part) for part in tree.children()]}
         if not _flattens_by_fields(kind := class_of(tree)):
             self._refuse(tree)
         return self._record(_record_of(kind, (*tree.entries(),)), tree)
@@ -376,11 +379,18 @@ class _Decoder:
             "tuple": lambda parts, depth: tuple(self._parts(parts, depth)),
             "dict": self._sorted_pairs,
             "ordered": lambda pairs, depth: OrderedDict(self._pairs(pairs, depth)),
+            "ragged": self._ragged,
             "setting": self._static,
             "static": lambda value, depth: Static(self._static(value, depth)),
         }
         (inside,) = fields(x, self.subject, choice(kind, self.subject, tuple(builders)))
         return builders[kind](inside, depth)
+
+    def _ragged(self, x: Any, depth: int):
+        parts = self._parts(items(x, self.subject, _MAX_AXES, 2), depth)
+        if any(part is not _LEAF for part in parts):
+            raise Malformed(f"{self.subject} has a batch of parts that are no arrays")
+        return calls_with_lists().Ragged.of_parts(parts)
 
     def _defaultdict(self, x: dict[str, Any], depth: int):
         pairs, factory = fields(x, self.subject, "defaultdict", "factory")

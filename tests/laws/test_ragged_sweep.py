@@ -185,9 +185,10 @@ def test_tangents_and_second_derivatives_are_those_of_the_examples(case, layout)
     own = lambda *xs: weighted(function(*xs))
     slopes = grad(total, argnums=tuple(range(len(batches))))
     one = grad(own, argnums=tuple(range(len(batches))))
-    pairs = (jvp(mapped, batches, along), lambda xs, ts: jvp(function, xs, ts))
-    second = (jvp(slopes, batches, along), lambda xs, ts: jvp(one, xs, ts))
-    for (_, got), each in (pairs, second):
+    pairs = [(jvp(mapped, batches, along), lambda xs, ts: jvp(function, xs, ts))]
+    if row.order > 1:
+        pairs.append((jvp(slopes, batches, along), lambda xs, ts: jvp(one, xs, ts)))
+    for (_, got), each in pairs:
         for i, (xs, _) in enumerate(examples):
             ts = [part[i] for part in along]
             for part, expected in zip(parts(got), leaves(each(xs, ts)[1]), strict=True):

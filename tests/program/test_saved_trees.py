@@ -279,6 +279,7 @@ DAMAGED = [
     *[{"setting": data} for data in ({"enum": ["m", "C", "A"], "value": "leaf"}, {"dtype": "O"}, {"type": ["<f8"]})],
     {"setting": {"dtype": "<f3", "more": 1}},
     {"list": [_record(class_=f"C{i}", fields=[]) for i in range(201)] + ["leaf"]}, _record(fields=[]),
+    {"ragged": ["leaf"]}, {"ragged": "leaf"}, {"ragged": ["leaf", None]}, {"ragged": ["leaf", {"list": ["leaf"]}]},
 ]  # fmt: skip
 
 

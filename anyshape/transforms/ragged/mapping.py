@@ -159,7 +159,7 @@ class Batches:
     def __init__(self, name: str, known: dict[str, _Kind]) -> None:
         self.name, self.known = name, known
         self.sizes: list[tuple[Any, ...]] = []
-        self.counts: list[tuple[str, int]] = []  # by path, where numbers of examples are known
+        self.counts: list[tuple[str, Any]] = []  # numbers of examples, by path
         self.is_concrete = active() is None
 
     def member(self, x: Any, axis: int, path: str) -> Any:
@@ -171,10 +171,10 @@ class Batches:
             return self._columns(x, path)
         batch = self._batch(x, path)
         if isinstance(batch, Ragged):
-            self._note(path, batch.sizes[0])
+            self.counts.append((path, batch.sizes[0].shape[0]))
             return self._member(batch)
         batch = batch if axis == 0 else anp.moveaxis(batch, axis, 0)
-        self._note(path, batch)
+        self.counts += [(path, n) for n in np.shape(batch)[:1]]
         return batch
 
     def _member(self, batch: Ragged) -> Member:
@@ -184,15 +184,13 @@ class Batches:
         self.sizes.append(batch.sizes)
         return Member(batch.flat, batch.sizes, len(self.sizes) - 1)
 
-    def _note(self, path: str, by_example: Any) -> None:
-        """Note how many examples there are, if that is known."""
-        self.counts += [(path, n) for n in np.shape(by_example)[:1] if has_type(n, int)]
-
     def require_one_count(self) -> None:
         """Raise ArgumentError for batches with different numbers of examples."""
+        if not self.is_concrete or len(self.counts) < 2:
+            return
+        first, number = self.counts[0]
         for path, count in self.counts:
-            if count != self.counts[0][1]:
-                first, number = self.counts[0]
+            if count != number:
                 problem = f"has {count} examples, and {first} has {number}"
                 raise errors.ArgumentError(self.name, path, problem, "give batches of as many examples")
 
@@ -260,6 +258,8 @@ def _lists_examples(x: Any, axis: Any) -> bool:
 
 def as_arrays(result: Any) -> Any:
     """Return a tree with arrays in place of the batches whose examples have one shape."""
+    if type(result) is np.ndarray:  # the usual case
+        return result
     return optree.tree_map(_as_array, result, is_leaf=_is_batch, namespace=pytrees.NAMESPACE)
 
 

@@ -137,10 +137,11 @@ class Ragged(NDArrayOperatorsMixin):
         if not has_type(i, (int, np.integer)):
             advice = "give the number of an example, or a slice, a list or a mask for several"
             raise ArgumentError("Ragged", "index", f"is {i!r:.50}", advice)
-        if not -len(self) <= i < len(self):
-            raise IndexError(f"example {i} of {len(self)}")
-        start = np.sum(self.rows[: i % len(self)]) if i % len(self) else 0
-        part = self.flat[start : start + self.rows[i]]
+        count, rows = self.sizes[0].shape[0], self.rows
+        if has_type(count, int) and not -count <= i < count:
+            raise IndexError(f"example {i} of {count}")
+        start = anp.sum(rows[:i])
+        part = self.flat[start : start + rows[i]]
         return part if len(self.sizes) == 1 else part.reshape((*[n[i] for n in self.sizes], *self.flat.shape[1:]))
 
     def _chosen(self, numbers: Any) -> Ragged:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyshape import Ragged, config, errors, grad, hessian, jit, jvp, ragged_map, scan, vjp, vmap
+import anyshape.numpy as anp
+from anyshape import Ragged, config, errors, export, grad, hessian, jit, jvp, load, ragged_map, scan, vjp, vmap
 from anyshape.program.pytree_codegen import NO_MATCH
 
 RNG = np.random.default_rng(0)
@@ -388,6 +389,72 @@ def test_padded_arrays_in_programs():
     assert value.cache_info().traces == slopes.cache_info().traces == 1
     planes = Ragged.from_list([np.ones((2, 3, 1)), np.ones((4, 1, 1))])
     assert jit(lambda xs: xs.to_padded(0.0))(planes).sum() == 10 and planes.to_padded().shape == (2, 4, 3, 1)
+
+
+def test_programs_of_batches_are_saved(tmp_path):
+    mapped = ragged_map(lambda w, x: np.tanh(x @ w)[::-1], in_axes=(None, 0))
+    slopes = grad(lambda w, xs: mapped(w, xs)[0].sum() + mapped(w, xs[1:]).flat.sum(), argnums=(0, 1))
+    path, xs = tmp_path / "slopes", Ragged.from_list(batch(3, 1))
+    export(slopes)(W, xs).save(path)
+    export(jit(mapped))(W, xs).save(tmp_path / "values")
+    for numbers in ((2, 5, 1), (4,)):
+        xs = Ragged.from_list(batch(*numbers))
+        equal_examples(load(tmp_path / "values")(W, xs), [*mapped(W, xs)])
+        (of_w, of_xs), (expected, each) = load(path)(W, xs), slopes(W, xs)
+        np.testing.assert_allclose(of_w, expected, strict=True)
+        np.testing.assert_allclose(of_xs.flat, each.flat, strict=True)
+
+
+# Requests of users of other libraries, refused or answered wrongly there
+THREADS = {
+    "pytorch 118107, operators by the dozen": lambda w, x: np.cumsum(np.where(x > 0, x, 0.1 * x), 0)[:, ::2],
+    "pytorch 132212, average pooling": lambda w, x: (x[: x.shape[0] // 2 * 2 : 2] + x[1::2]) / 2 * w,
+    "pytorch 132170, softmax along the ragged axis": lambda w, x: np.exp(x @ w) / np.exp(x @ w).sum(),
+    "pytorch 136270, attention of a part": lambda w, x: attention((x * w)[1:], x[1:], x[1:]),
+    "pytorch 88137, elements by a mask": lambda w, x: (x * w)[x > 0],
+    "pytorch 161812, examples joined with themselves": lambda w, x: np.concatenate([x * w, x]),
+    "awkward 2638, slopes of a mean": lambda w, x: np.mean(x * w) ** 2,
+    "awkward 3541 and 3546, slopes of sorted rows": lambda w, x: np.sort(x, axis=0) * np.arange(x.shape[0])[:, None],
+    "jax 16541, a layer of a transformer": lambda w, x: attention(x * w, x, x) + x,
+    "jax, sums of piles": lambda w, x: x.sum(0) / x.shape[0],
+    "jax, ranges of jumbles": lambda w, x: np.arange(x.shape[0]) * x[:, 0],
+}
+
+
+def attention(queries, keys, values):
+    scores = queries @ keys.T / 2.0
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    return weights / weights.sum(1, keepdims=True) @ values
+
+
+@pytest.mark.parametrize("name", THREADS)
+def test_requests_of_users_of_other_libraries(name):
+    function = THREADS[name]
+    weigh = lambda y: anp.sum(y * anp.cos(anp.arange(y.size).reshape(y.shape)))
+    one = grad(lambda w, x: weigh(function(w, x)), argnums=(0, 1))
+    all_of = ragged_map(lambda w, x: weigh(function(w, x)), in_axes=(None, 0))
+    value, slopes = ragged_map(function, in_axes=(None, 0)), grad(lambda w, xs: all_of(w, xs).sum(), argnums=(0, 1))
+    for numbers in ((3, 2, 4), (2,)):
+        xs = batch(*numbers)
+        for got, x in zip(value(W, xs), xs, strict=True):
+            np.testing.assert_allclose(got, function(W, x), strict=True)
+        of_w, of_xs = slopes(W, xs)
+        each = [one(W, x) for x in xs]
+        np.testing.assert_allclose(of_w, sum(w for w, _ in each), rtol=1e-9, atol=1e-12)
+        for got, (_, expected) in zip(of_xs, each, strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
+    assert value.cache_info().traces == slopes.cache_info().traces == 1
+
+
+def test_an_example_of_a_batch_in_a_program():
+    """A position is a condition on the number of examples, not a program for each number."""
+    ends = jit(lambda xs: (xs[0] * 2, xs[-1]))
+    for numbers in ((2, 0, 3), (1,), (4, 1)):
+        arrays = batch(*numbers)
+        equal_examples(ends(Ragged.from_list(arrays)), (2 * arrays[0], arrays[-1]))
+    assert ends.cache_info().traces == 1
+    with pytest.raises(errors.SizeMismatchError, match=r"xs.lengths.shape\[0\] \(0\) must be at least 1"):
+        ends(Ragged(np.zeros((0, 4)), []))
 
 
 def test_a_ragged_value_is_a_batch():
