@@ -36,7 +36,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops.core.flop_counts import UnknownSizeError, graph_flops
+from anyshape.ops.core.flop_counts import CeilLog2, UnknownSizeError, graph_flops
 from anyshape.ops.loops import Layout
 
 Rule: TypeAlias = Callable[["Padded", Node, dict[str, Any]], Emit | None]
@@ -44,6 +44,7 @@ PADDED: dict[Op, Rule] = {}
 _HOLDS: dict[str, Callable[[Any, Any], bool]] = {"==": operator.eq, "!=": operator.ne, ">=": operator.ge}
 _POSITION = np.dtype(np.int64)
 FLOPS = 5  # in a nanosecond
+DOUBLINGS = 10  # of a row that is sorted
 MOVED_FLOPS = 15  # that take as long as an element that is filled up
 
 
@@ -126,6 +127,7 @@ class Padded(Flat):
         except UnknownSizeError:
             return None
         moved = expr.total([numel(self.of_all(sizes_of(self.graph.inputs[i]))) for i in self.pieces])
+        flops = substitute(flops, lambda v: DOUBLINGS if isinstance(v, CeilLog2) else None)
         each = expr.add(flops, expr.mul(MOVED_FLOPS, moved))
         return 2 * len(self.steps) + 6, expr.floordiv(expr.mul(count, each), FLOPS)
 
@@ -246,7 +248,7 @@ class Padded(Flat):
         scope = Scope(conditions=self.graph.conditions)
         empty = [size for size in sizes if not scope.proves_at_once(at_least(size, 1))]
         (out,) = node.outputs
-        if not empty or out.meta.dtype.kind not in "fc":
+        if not empty or out.meta.dtype.kind not in "fc" or node.op in _EXTREMES:  # which exist of elements alone
             return
         result, lengths = self.env[out], [self.vector(size) for size in empty]
         self.emit(node, {v: self._none_of(v, axes) for v, axes in read.items()})

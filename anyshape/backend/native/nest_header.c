@@ -3,6 +3,9 @@
 /* Compilers would copy these functions to dozens of places, in a third of their time. */
 #define AS_CALLED static __attribute__((noinline, unused))
 
+#define AS_SPARED (1 << 20)
+#define AS_MOST_SPARED (1 << 26)
+
 typedef struct as_block {
     struct as_block *before;
     char *at, *end;
@@ -16,6 +19,19 @@ typedef struct {
 /* A number of bytes of about so many elements, less than 0 if an int64 does not hold it. */
 static inline int64_t as_bytes(double count, int64_t bytes) { return count < 0x1p58 ? bytes : -1; }
 
+/* The largest block of the run before, for the next one: the system takes as long to give pages as steps take to fill
+ * them. Threads exchange it. */
+static as_block *as_spare;
+
+AS_CALLED as_block *as_new_block(int64_t size) {
+    as_block *spare = size < AS_SPARED ? 0 : __atomic_exchange_n(&as_spare, 0, __ATOMIC_ACQ_REL);
+    if (spare && spare->end - (char *)spare >= size) return spare;
+    free(spare);
+    as_block *next = malloc(size);
+    if (next) next->end = (char *)next + size;
+    return next;
+}
+
 /* Memory for some bytes, in lines of the cache; NULL if there is none. */
 AS_CALLED void *as_alloc(as_block **last, int64_t bytes) {
     if (bytes < 0) return 0;
@@ -24,11 +40,10 @@ AS_CALLED void *as_alloc(as_block **last, int64_t bytes) {
     if (!block || block->end - block->at < bytes) {
         const int64_t least = block ? 2 * (block->end - (char *)block) : 1 << 14;
         const int64_t size = bytes + 192 > least ? bytes + 192 : least;
-        as_block *next = malloc(size);
+        as_block *next = as_new_block(size);
         if (!next) return 0;
         next->before = block;
         next->at = (char *)(((uintptr_t)(next + 1) + 63) / 64 * 64);
-        next->end = (char *)next + size;
         *last = block = next;
     }
     void *result = block->at;
@@ -60,6 +75,12 @@ AS_CALLED void as_release(as_block **last, as_mark mark) {
 }
 
 AS_CALLED void as_free(as_block *last) {
+    const int64_t size = last ? last->end - (char *)last : 0;
+    if (size >= AS_SPARED && size <= AS_MOST_SPARED) {
+        as_block *before = last->before;
+        free(__atomic_exchange_n(&as_spare, last, __ATOMIC_ACQ_REL));
+        last = before;
+    }
     while (last) {
         as_block *before = last->before;
         free(last);
