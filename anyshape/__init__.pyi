@@ -112,14 +112,13 @@ _Y = TypeVar("_Y")
 _Aux = TypeVar("_Aux")
 _Tree = TypeVar("_Tree")
 _Class = TypeVar("_Class", bound=type[Any])
-_Dense = TypeVar("_Dense", bound=np.ndarray[Any, Any] | float)
 
 _Argnums = int | Sequence[int]
 _First = Literal[0]
 _FirstTwo = tuple[Literal[0], Literal[1]]
 _Names = str | Sequence[str] | None
 _Optimize = Literal["now", "auto", "off"] | None
-_Compile = Literal["off", "background", "wait"] | None
+_Compile = Literal["auto", "off", "background", "wait"] | None
 
 AUTO: Axis
 DYNAMIC: Axis
@@ -396,17 +395,6 @@ def jacobian(
     static_argnames: _Names = None,
     dynamic_shapes: Any = None,
 ) -> _Jitted[_P, Any]: ...
-@overload
-def hessian(
-    function: Callable[Concatenate[_Dense, _P], Any],
-    argnums: _First = 0,
-    has_aux: Literal[False] = False,
-    *,
-    static_argnums: _Argnums | None = None,
-    static_argnames: _Names = None,
-    dynamic_shapes: Any = None,
-) -> _Jitted[Concatenate[_Dense, _P], _Dense]: ...
-@overload
 def hessian(
     function: Callable[_P, Any],
     argnums: _Argnums = 0,

@@ -76,11 +76,11 @@ def _from_a_text_too(cls: type[AnyshapeError], construct: Callable[..., None]) -
     code = construct.__code__
     fields = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     needed = code.co_argcount - 1 - len(construct.__defaults__ or ())
-    cls._data = cls._data | {*fields}
+    cls._data = cls._data | {*fields, *code.co_names}
 
     @functools.wraps(construct)
     def from_data_or_text(self: AnyshapeError, *args: Any, **data: Any) -> None:
-        if needed > 1 and len(args) == 1 and not data:
+        if len(args) == 1 and not data and (needed > 1 or "\n  " in str(args[0])):  # a text, or a whole message
             super(AnyshapeError, self).__init__(str(args[0]))
         else:
             construct(self, *args, **data)
@@ -186,7 +186,8 @@ def called(function: str, where: object) -> str:
     written = operation(function, where)
     callee, call, _ = written.partition("(")
     name = function.removesuffix("()").rpartition(".")[2]
-    return written if not call or callee.endswith(name) else numpy_name(function)
+    is_operator = " " in callee or not written.endswith(")")  # an operand of it is a call, as in x * f(y)
+    return written if not call or is_operator or callee.endswith(name) else numpy_name(function)
 
 
 def numpy_name(primitive: str) -> str:
@@ -366,7 +367,7 @@ _LONGEST = 60  # characters of an expression in a message
 _LONGEST_OPERAND = 32  # characters of an operand that is repeated in front of `.shape[0]`
 _MODULES = frozenset(("np", "numpy", "anp", "anyshape", "xp", "jnp", "scipy", "linalg", "special"))
 _BYTES_PER_INSTRUCTION = 2
-STORE_ELEMENT = opmap["STORE_SUBSCR"]
+STORES = {opmap.get(name) for name in ("STORE_SUBSCR", "STORE_SLICE")}
 
 
 def is_cell(file: str) -> bool:
@@ -389,7 +390,7 @@ def expression_at(code: CodeType, offset: int) -> ast.AST | None:
     text = _segment(code, offset)
     if not text.strip():
         return None
-    if code.co_code[offset] == STORE_ELEMENT:
+    if code.co_code[offset] in STORES:
         text = f"{text} = ..."
     for source in (f"({text.strip()})", text):
         try:

@@ -166,8 +166,10 @@ class MissingRuleError(AnyshapeError, NotImplementedError):
 
     def __init__(self, op: str, table: str, file: str) -> None:
         self.op, self.table, self.file = op, table, file
-        zero = ", or declare the op zero() there" if table.startswith("JVP") else ""
-        super().__init__(f"{op}: no {table} rule\n  add one in {file}{zero}")
+        advice = f"add one in {file}, or declare the op zero() there"
+        if table == "transpose":
+            advice = f"write a rule of custom_jvp that is linear in the tangents; for a new op add a row in {file}"
+        super().__init__(f"{op}: no {table} rule\n  {advice}")
 
 
 class IllegalGraphError(AnyshapeError, ValueError):

@@ -32,7 +32,11 @@ _ADVICE = (  # what to do, by what the reason says
     ("cannot be zero|is 0$|is NaN", "give a number that is not 0 or NaN"),
     ("as many|one start for each", "give one for each axis"),
     (r"\baxes\b|matri[xc]", "add axes with x[None], or take some away with x[0]"),
-    ("", "change the operands so that NumPy would accept them"),
+    ("negative", "give a number that is 0 or more"),
+    ("larger sample", "draw fewer of them, or write replace=True"),
+    (r"\d or more|at least", "give a larger number"),
+    (r"\bhave\b.*values|differ in|same (number|length|size)", "give as many of one as of the other"),
+    ("", "pass operands of which this is not so: NumPy and SciPy refuse it too"),
 )
 NO_TRANSFORM = "a cosine transform of type 1 needs two points"  # where SciPy raises RuntimeError
 
@@ -301,6 +305,8 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
         self.claim, self.where, self.constraints, self.size = claim, where, tuple(constraints), size
         self.witnesses = {answer: dict(w) for answer, w in witnesses.items()}
         verdict, evidence, advice = messages.decided(self.witnesses, size)
+        if size and where is not None and not messages.line_text(where):
+            advice = "write the function in a file or a notebook: its source is not at hand, which loops and sizes need"
         under = f" with {' and '.join(self.constraints)}" if self.constraints else ""
         first = f"{messages.written(where, claim)}{claim} is {verdict}{under} ({evidence}){messages.at(where)}"
         super().__init__(f"{first}\n  {advice}")

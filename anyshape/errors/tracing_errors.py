@@ -104,6 +104,15 @@ class FrozenDrawError(AnyshapeError, RuntimeError):
         super().__init__(f"{text}: {problem}{messages.at(where)}\n  {advice}")
 
 
+_OF_CHECKS = (  # what to do, by what the message says
+    ("outside of the range of the table", "pass points within it, or write bounds_error=False or fill_value=..."),
+    ("x must increase", "sort the points by np.argsort(x), and leave out repeated ones"),
+    ("different signs", "give two ends between which the function changes its sign"),
+    ("domain error", "pass numbers for which the function is defined, as by np.maximum(x, 0)"),
+    ("", "pass arguments that satisfy this check"),
+)
+
+
 class CheckError(AnyshapeError, ValueError, RuntimeError):
     """Raised where a check fails: `observed` describes the values that are false, `sizes` the sizes of a claim.
 
@@ -115,7 +124,8 @@ class CheckError(AnyshapeError, ValueError, RuntimeError):
         self.observed = observed if isinstance(observed, str) else messages.read_sizes(observed, sources or {})
         self.message, self.where = message, where
         false = f": {self.observed}" if isinstance(observed, str) and observed not in ("", "False") else ""
-        super().__init__(f"{message}{false}{messages.at(where)}\n  pass arguments that satisfy this check")
+        advice = next(text for part, text in _OF_CHECKS if part in message)
+        super().__init__(f"{message}{false}{messages.at(where)}\n  {advice}")
 
 
 class NegativeSizeError(CheckError):
@@ -224,6 +234,11 @@ class UnhashableError(AnyshapeError, TypeError):
         self.value, self.kind, self.where = value, kind, where
         if re.search(r" in \{[^:]*$", getattr(where, "expression", "")):
             self.instead = "write the values as a list, as in x in [1, 2]"
+        elif call := re.fullmatch(r"([\w.]+)\(.*\)", getattr(where, "expression", "")):
+            is_set = call[1].rpartition(".")[2] in ("set", "frozenset", "Counter")
+            self.instead = "leave out the cache of this function, or call it outside with numbers"
+            if is_set:
+                self.instead = "write np.unique(x), with return_counts=True for how often each occurs"
         because = f"an array has no hash (unhashable type: '{kind.__module__}.{kind.__name__}')"
         if kind.__hash__ is not None:
             because = "its hash is that of its value, which is not known while tracing"

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from anyshape.errors import MutationError
+from anyshape.errors import ArgumentError, MutationError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy import elementwise
 from anyshape.numpy.creation import asarray
@@ -47,6 +47,9 @@ class _At:
 
     def __getitem__(self, key: Any) -> Indexed:
         return Indexed(self.x, key)
+
+    def __call__(self, key: Any) -> NoReturn:
+        raise ArgumentError("x.at(...)", "the call", "names no elements", "write x.at[i].set(v), with brackets")
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise MutationError("x.at[...] = v", "an update is a new array", "write x = x.at[...].set(v)", user_line())

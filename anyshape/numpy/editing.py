@@ -228,6 +228,9 @@ def apply_along_axis(func1d: Callable[..., Any], axis: Any, arr: Any, *args: Any
     """
     if active() is None:
         return np.apply_along_axis(func1d, axis, arr, *args, **kwargs)
+    if getattr(axis, "ndim", 0):
+        advice = "write np.apply_along_axis(f, axis, x): the axis comes before the array"
+        raise ArgumentError("apply_along_axis", "axis", f"is of type {type(axis).__name__}, not an int", advice)
     if not is_traced(arr, *args, *kwargs.values()) and not _gives_traced(func1d, axis, arr, args, kwargs):
         return np.apply_along_axis(func1d, axis, arr, *args, **kwargs)
     x = as_traced(arr)

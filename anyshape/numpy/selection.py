@@ -104,6 +104,14 @@ def _piece(function, x, args, kw):
 # -- limits
 
 
+def _refuse_options(options: dict[str, Any]) -> None:
+    """Raise TypeError for options that `clip` does not have, and UnsupportedFunctionError for options of ufuncs."""
+    for name in options:
+        if name not in ("where", "casting", "order", "dtype", "subok", "signature"):
+            raise TypeError(f"clip() got an unexpected keyword argument {name!r}")
+        raise UnsupportedFunctionError("clip", "ufunc options of a traced array", "leave them out", user_line())
+
+
 @stretches_to_out
 @makes_copy
 def clip(
@@ -117,8 +125,7 @@ def clip(
     be traced too, and ufunc options raise UnsupportedFunctionError.
     """
     low, high = _stated(min, a_min), _stated(max, a_max)
-    if kwargs:
-        raise UnsupportedFunctionError("clip", "ufunc options of a traced array", "leave them out", user_line())
+    _refuse_options(kwargs)
     _check_names([min, max], [a_min, a_max])
     dtype = promotion.result_type(a)  # NumPy takes even a scalar `a` as an array
     if low is None and high is None:

@@ -151,6 +151,12 @@ SERVED: dict[str, dict[str, Rows]] = {
 MODULES: tuple[str, ...] = ("fft", "linalg", "polynomial", "random", "special", "testing")
 _STANDARD = ("__version__", "__array_api_version__", "__array_namespace_info__")  # names of the Array API standard
 _READ_MEMORY = ("frombuffer", "from_dlpack")  # without NumPy's protocol
+_OUTSIDE = "return the array, and write it outside the traced function"
+_OF_METHODS = {  # advice by the last part of a name
+    **dict.fromkeys(("array2string", "array_str", "array_repr", "save", "savez", "savetxt"), _OUTSIDE),
+    "rvs": "draw by a numpy.random.Generator, as in m + s * rng.normal(size=n): such draws have slopes by m and s",
+    "fit": "minimise -np.sum(logpdf(x, ...)) by anyshape.optimize.minimize",
+}
 COMPOSE_ADVICE: str = "write it with other NumPy functions, or call it outside the traced function"
 _VECTORIZE_ADVICE = "call the function itself, or write anyshape.numpy.vectorize(f)(x)"
 
@@ -183,7 +189,7 @@ LISTED: list[str] = [
 
 def through(function: Function, external: Function, shown: Any = None) -> Any:
     """Return a function whose calls without traced arguments go to another one. It looks like `shown`, or the first."""
-    concrete, traced, error, shorten = CONCRETE, is_traced, AnyshapeError, shorten_traceback
+    concrete, traced, error, shorten, advised = CONCRETE, is_traced, AnyshapeError, shorten_traceback, _with_options
 
     def served(*args, **kwargs):
         for x in args:
@@ -193,7 +199,7 @@ def through(function: Function, external: Function, shown: Any = None) -> Any:
             if not kwargs:
                 return external(*args)
         if not traced(*args, *kwargs.values()):
-            return external(*args, **kwargs)
+            return advised(external, args, kwargs)
         try:
             return function(*args, **kwargs)
         except error as raised:
@@ -205,13 +211,22 @@ def through(function: Function, external: Function, shown: Any = None) -> Any:
     return made
 
 
+def _with_options(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the result of a function of NumPy; an error about an option says which one to write."""
+    try:
+        return function(*args, **kwargs)
+    except TypeError as error:
+        advise(error)
+        raise
+
+
 def _makes_new(function: Function, external: Function) -> Any:
     """Return a function whose concrete calls make arrays of another one, which in a trace can be written to."""
-    traced, assignable, error, shorten = is_traced, wrapped, AnyshapeError, shorten_traceback
+    traced, assignable, error, shorten, advised = is_traced, wrapped, AnyshapeError, shorten_traceback, _with_options
 
     def served(*args, **kwargs):
         if not traced(*args, *kwargs.values()):
-            return assignable(external(*args, **kwargs), (*args, *kwargs.values()))
+            return assignable(advised(external, args, kwargs), (*args, *kwargs.values()))
         try:
             return function(*args, **kwargs)
         except error as raised:
@@ -426,7 +441,8 @@ def _is_function(member) -> bool:
 
 def refuse(function: str) -> UnsupportedFunctionError:
     """Return the error for a function of NumPy or SciPy that was called on traced arrays."""
-    return UnsupportedFunctionError(function, "has no counterpart on traced arrays", COMPOSE_ADVICE, user_line())
+    advice = _OF_METHODS.get(function.rpartition(".")[2], COMPOSE_ADVICE)
+    return UnsupportedFunctionError(function, "has no counterpart on traced arrays", advice, user_line())
 
 
 def guarded(function: Any, name: str) -> Any:
@@ -460,6 +476,8 @@ def advise(error: Exception) -> None:
 def _of_attribute(error: AttributeError) -> str:
     """Return what to write instead of an attribute that an array or the module of NumPy does not have."""
     owner, name = error.obj, str(error.name)
+    if owner is None or type(owner).__name__ == "Generator":
+        return _of_assignment(str(error)) if owner is None else _of_generator(name)
     if has_type(owner, types.ModuleType):
         is_numpy = owner.__name__ in ("numpy", "anyshape.numpy") and name in elsewhere.FUNCTIONS
         return f"write {elsewhere.FUNCTIONS[name]}" if is_numpy else ""
@@ -473,25 +491,52 @@ def _of_attribute(error: AttributeError) -> str:
     return f"write x.{near}" if near else "arrays have the attributes of numpy.ndarray"
 
 
+def _of_assignment(text: str) -> str:
+    """Return what to write instead of an attribute that an assignment cannot set: such errors name no owner."""
+    match = _NOT_SET.match(text)
+    return f"write {elsewhere.ATTRIBUTES[match[1]]}" if match and match[1] in elsewhere.ATTRIBUTES else ""
+
+
+def _of_generator(name: str) -> str:
+    """Return what to write instead of a method that generators do not have."""
+    near = elsewhere.DRAWS.get(name) or elsewhere.alike(name, dir(np.random.Generator))
+    return f"write rng.{near}" if near else ""
+
+
 def _of_option(error: Exception) -> str:
     """Return what to write instead of an option that a function of NumPy does not have, or of a refused value."""
     unknown = elsewhere.UNKNOWN_OPTION.search(str(error)) if isinstance(error, TypeError) else None
-    if unknown is None or not (_is_of_numpy(unknown[1] or "") or ends_in_library(error)):
+    if match := _STACKS.match(str(error)):
+        return f"pass the arrays as one list: np.{match[1]}([x, y])"
+    if unknown is None or not (_is_of_numpy(unknown[1] or "") or ends_in_library(error) or _of_scipy(unknown[1])):
         return elsewhere.instead_of_value(error) if ends_in_library(error) or _OURS.search(str(error)) else ""
-    if unknown[2] not in elsewhere.OPTIONS:
-        return elsewhere.instead_of_keyword(unknown[2], _parameters(unknown[1] or ""))
-    name = elsewhere.OPTIONS[unknown[2]]
+    return _of_keyword(unknown[1] or "", unknown[2])
+
+
+def _of_keyword(function: str, option: str) -> str:
+    """Return what to write instead of an option that a function does not have."""
+    if option not in elsewhere.OPTIONS:
+        return elsewhere.instead_of_keyword(option, _parameters(function))
+    name = elsewhere.OPTIONS[option]
     if " " in name:
         return f"write {name}"
-    return f"write {name} in place of {unknown[2]}" if name else "leave it out"
+    return f"write {name} in place of {option}" if name else "leave it out"
 
 
+_STACKS = re.compile(r"(\w*stack|concatenate)\(\) takes .*positional argument")
+_NOT_SET = re.compile(r"'(?:NDArray|Array)' object has no attribute '(\w+)'")
 _OURS = re.compile("'(NDArray|Array|SymDim)'")
 
 
+def _of_scipy(name: str | None) -> Any:
+    """Return a function or class of this name that a loaded module of `anyshape.scipy` defines, None if none does."""
+    modules = [module for path, module in [*sys.modules.items()] if path.startswith("anyshape.scipy.")]
+    return next((vars(m)[name] for m in modules if callable(vars(m).get(name))), None)
+
+
 def _parameters(name: str) -> tuple[str, ...]:
-    """Return the parameters of a function of NumPy, none if it has no such function."""
-    function = getattr(np, name, None) or getattr(np.linalg, name, None)
+    """Return the parameters of a function of NumPy or of ours, none if there is no such function."""
+    function = getattr(np, name, None) or getattr(np.linalg, name, None) or _of_scipy(name)
     try:
         return tuple(inspect.signature(function).parameters) if function is not None else ()
     except ValueError:

@@ -56,7 +56,12 @@ def apply_updates(params: T, updates: Any) -> T:
     """
     add = lambda p, u: p + (u.astype(p.dtype) if hasattr(p, "dtype") else u)
     advice = "pass the updates of these parameters"
-    updated: T = map_trees("apply_updates", ("updates",), advice, add, params, updates)
+    try:
+        updated: T = map_trees("apply_updates", ("updates",), advice, add, params, updates)
+    except ValueError as error:
+        if isinstance(error, ArgumentError):
+            raise
+        raise ArgumentError("apply_updates", "updates", f"do not fit: {error}", advice) from None
     return updated
 
 

@@ -4,7 +4,9 @@ Errors of Python say what is missing. A note below them says what to write.
 """
 
 import re
+import sys
 from collections.abc import Iterable
+from opcode import opmap
 from typing import Any
 
 import numpy as np
@@ -39,11 +41,21 @@ FUNCTIONS = {
     "sigmoid": "anyshape.scipy.special.expit", "silu": "x * anyshape.scipy.special.expit(x)",
     "softmax": "anyshape.scipy.special.softmax", "softplus": "np.logaddexp(x, 0)", "tensor": "np.array",
     "topk": "anyshape.numpy.top_k", "unsqueeze": "np.expand_dims", "vmap": "anyshape.vmap", "grad": "anyshape.grad",
+    "norm": "np.linalg.norm", "inv": "np.linalg.inv", "det": "np.linalg.det", "solve": "np.linalg.solve",
+    "eigh": "np.linalg.eigh", "cholesky": "np.linalg.cholesky", "trapz": "np.trapezoid", "product": "np.prod",
+    "cumproduct": "np.cumprod", "in1d": "np.isin", "row_stack": "np.vstack", "alltrue": "np.all", "sometrue": "np.any",
+    "round_": "np.round", "Inf": "np.inf", "NaN": "np.nan", "asfarray": "np.asarray(x, float)",
     "jit": "anyshape.jit", "top_k": "anyshape.numpy.top_k",
+}  # fmt: skip
+DRAWS = {  # methods of generators, by names of random and of numpy.random
+    "gauss": "normal(m, s)", "normalvariate": "normal(m, s)", "randn": "normal(size=n)", "rand": "random(n)",
+    "randint": "integers(low, high)", "randrange": "integers(low, high)", "sample": "choice(x, n, replace=False)",
+    "seed": "bit_generator, or make one by np.random.default_rng(seed)", "random_sample": "random(n)",
 }  # fmt: skip
 OPTIONS = {
     "dim": "axis", "dims": "axis", "keepdim": "keepdims", "unbiased": "ddof", "correction": "ddof", "other": "",
     "device": "", "requires_grad": "", "axes": "axis",
+    "interpolation": "method", "reverse": "np.flip(np.sort(x), axis) for a falling order",
     "descending": "np.flip(np.sort(x), axis) for a falling order",
 }  # fmt: skip
 UNKNOWN_OPTION = re.compile(r"(?:(?:\w+\.)*?(\w+)(?:\.__init__)?\(\) )?got an unexpected keyword argument '(\w+)'")
@@ -53,6 +65,9 @@ TEXTS = {
     for text, advice in {
         "data type .* not understood": "give a dtype of NumPy, such as np.float64 or 'float64'",
         "only 0-dimensional arrays can be converted": "write np.sin(x) for math.sin(x), and x[0] for one number",
+        "expected a sequence of integers or a single": "give ints as sizes: n // 2 is one, and n / 2 is a float",
+        "could not convert string to float": "pass a number in place of the text",
+        "unsupported format string passed to numpy.ndarray": "write {x}, or {x:.2f} of one number, as x[0] is",
         "negative dimensions": "give sizes that are at least 0",
         "tuple index out of range": "count from 0 to x.ndim - 1: a shape has one size for each axis",
         "tuple indices must be integers": "write x.shape[0]: sizes of a shape have no names",
@@ -101,6 +116,10 @@ NAMES = {
         "x itself: a call returns when its result is there": "block_until_ready",
         "range": "prange",
         "anyshape.vmap(f)": "vectorize",
+        "anyshape.config.num_threads = n": "set_num_threads threads",
+        "leave it out: arrays are NumPy's, in the memory of the CPU":
+            "devices device default_device cuda local_devices",
+        "anyshape.grad(f, argnums=(0, 1)), or one argument that is a dict": "multigrad multigrad_dict",
         "anyshape.checkpoint(f)": "remat",
         "anyshape.ravel_pytree": "ravel flatten flatten_util",
         "anyshape.optimize.sgd(rate, momentum=0.9)": "momentum",
@@ -112,7 +131,9 @@ CALLS = {"Ragged": "Ragged.from_list(arrays), or Ragged(flat, lengths) for rows 
 # by an option of a transform
 KEYWORDS = {
     **dict.fromkeys(("argnum", "wrt", "argnames", "x_argnum"), "argnums, positions of arguments, in place of {name}"),
-    "axis": "in_axes in place of {name}", "minimum": "min in place of {name}", "maximum": "max in place of {name}",
+    "axis": "in_axes in place of {name}", "vectorize": "jacfwd for forward mode: each is mapped over all rows",
+    **dict.fromkeys(("minimum", "min_value", "low", "lower"), "min in place of {name}"),
+    **dict.fromkeys(("maximum", "max_value", "high", "upper"), "max in place of {name}"),
     "in_dims": "in_axes in place of {name}", "out_dims": "out_axes in place of {name}",
     "abstracted_axes": "dynamic_shapes in place of {name}", "excluded": "in_axes=None for these arguments",
     "holomorphic": "anyshape.jvp(f, (z,), (1.0,)) for the derivative of a holomorphic function",
@@ -121,6 +142,7 @@ KEYWORDS = {
     **dict.fromkeys(("betas", "beta1", "beta2"), "b1=0.9, b2=0.999 in place of {name}"),
     "epsilon": "eps in place of {name}",
     **dict.fromkeys(("wd", "decay", "l2"), "weight_decay in place of {name}, with adamw"),
+    "weight_decay": "chain(add_decayed_weights(w), sgd(rate)), or adamw, which has the option {name}",
 }  # fmt: skip
 # by the name of an attribute of optimisers and of jitted functions
 METHODS = {
@@ -131,11 +153,14 @@ METHODS = {
     "zero_grad": "leave it out: gradients are what anyshape.grad(f)(params) returns, and are not stored",
     **dict.fromkeys(("state_dict", "load_state_dict", "state"), "o.init(params): the state is a tree, beside it"),
     "update": "config.name = value for a setting",
+    **dict.fromkeys(("graph", "jaxpr", "cost"), "anyshape.trace(f)(*specs): the program has it"),
     "cache_clear": "f.clear_cache()", "cache_parameters": "f.cache_info()",
+    **dict.fromkeys(("Ragged.shape", "Ragged.size", "Ragged.reshape"), "r.flat, all its rows, or r.lengths"),
     "param_groups": "o.init(params): parameters are arguments",
     "export": "anyshape.export(f)(*specs)", "save": "anyshape.export(f)(*specs).save(file)",
     **dict.fromkeys(("lower", "eval_shape", "make_jaxpr"), "anyshape.trace(f)(*specs), which prints as its graph"),
 }  # fmt: skip
+_IN_PLACE = re.compile(r"(\w+).* in place of {name}$")  # advice for functions that have the other option
 _COMPILES = "compile= chooses"
 _LEFT_OUT = {
     **dict.fromkeys(("dynamic", "fullgraph"), "every program takes all sizes"),
@@ -161,12 +186,17 @@ def instead_of_name(name: str) -> str:
         or FUNCTIONS.get(name)
         or (f"numpy.{name}" if name in np.__all__ else "")
     )
-    return f"write {row.format(name=name.lower())}" if row else ""
+    return _written(row.format(name=name.lower())) if row else ""
 
 
-def missing(module: Any, name: str) -> AttributeError:
-    """Return the error for a name that a module does not have, with what to write instead if that is known."""
-    error = AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name, obj=module)
+def missing(module: Any, name: str) -> Exception:
+    """Return the error for a name that a module does not have, with what to write instead if that is known.
+
+    ``from module import name`` shows an ImportError as it is, and hides an AttributeError behind one without advice.
+    """
+    error: Exception = AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name, obj=module)
+    if not name.startswith("_") and _is_imported():
+        error = ImportError(f"cannot import name {name!r} from {module.__name__!r}", name=module.__name__)
     if name.startswith("_"):
         return error
     if not (advice := instead_of_name(name)):
@@ -175,6 +205,15 @@ def missing(module: Any, name: str) -> AttributeError:
     if advice:
         error.add_note(f"  {advice}")
     return error
+
+
+def _is_imported() -> bool:
+    """Return whether code outside of the library asks a module, which asks no further one, ``from`` it ``import``."""
+    frame, modules = sys._getframe(2), 0
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "anyshape":
+        modules += frame.f_code.co_name == "__getattr__"
+        frame = frame.f_back
+    return modules <= 1 and frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
 
 
 def alike(name: str, names: Iterable[str]) -> str:
@@ -187,20 +226,28 @@ def alike(name: str, names: Iterable[str]) -> str:
 def no_method(owner: Any, name: str) -> Any:
     """Raise the error for an attribute that an optimiser or a jitted function does not have."""
     error = AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}", name=name, obj=owner)
-    advice = METHODS.get(name) or ("" if name.startswith("_") else alike(name, dir(type(owner))))
+    advice = (
+        METHODS.get(f"{type(owner).__name__}.{name}")
+        or METHODS.get(name)
+        or ("" if name.startswith("_") else alike(name, dir(type(owner))))
+    )
     if advice:
-        error.add_note(f"  {'' if advice.startswith('leave') else 'write '}{advice}")
+        error.add_note(f"  {_written(advice)}")
     raise error
+
+
+def _written(advice: str) -> str:
+    return advice if advice.startswith("leave") else f"write {advice}"
 
 
 def instead_of_keyword(name: str, parameters: tuple[str, ...]) -> str:
     """Return what to write instead of an option that a transform with these parameters does not have."""
     if name in _LEFT_OUT and (_LEFT_OUT[name] != _COMPILES or "compile" in parameters):
         return f"leave {name} out: {_LEFT_OUT[name]}"
-    if name in KEYWORDS:
+    if name in KEYWORDS and (not (row := _IN_PLACE.match(KEYWORDS[name])) or row[1] in parameters):
         return f"write {KEYWORDS[name].format(name=name)}"
     near = OPTIONS.get(name, "") if OPTIONS.get(name) in parameters else ""
-    near = near or next(iter(load("difflib").get_close_matches(name, parameters, 1)), "")
+    near = near or next(iter(load("difflib").get_close_matches(name, parameters, 1, 0.7)), "")
     return f"write {near} in place of {name}" if near else f"it takes {', '.join(parameters)}" if parameters else ""
 
 

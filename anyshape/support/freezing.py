@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.errors import ArgumentError
 from anyshape.support.packages import decimal
 
 _SMALL = 4096  # bytes of an array that is compared by content
@@ -195,3 +196,11 @@ _BASES: dict[type, Callable[[Any], Any]] = {
 def _bases(with_decimal: bool) -> dict[type, Callable[[Any], Any]]:
     """Return the rules by base. No value is a decimal while nothing has loaded that module."""
     return {**_BASES, decimal.Decimal: decimal.Decimal.as_tuple} if with_decimal else _BASES
+
+
+def checked_parts(kind: type, parts: Any) -> Any:
+    """Return what the `flatten` of a class gave; raise ArgumentError unless it is children and other data."""
+    if isinstance(parts, tuple) and len(parts) in (2, 3) and hasattr(parts[0], "__iter__"):
+        return parts
+    advice = "return the children and other data, as in lambda p: ((p.x, p.y), None)"
+    raise ArgumentError(kind.__name__, "its flatten", f"gives {parts!r:.50}", advice)

@@ -140,7 +140,7 @@ class SymbolicScope(Scope):
         for v in variables:
             self.names.setdefault(v.name, from_atom(v))  # `n` is the Dim that prints as n@2 if there is no other `n`
         self.used: dict[DimVar, None] = dict.fromkeys(variables)  # variables of `dims` and of sizes that were read
-        for text in _texts(constraints):
+        for text in _texts("SymbolicScope", constraints):
             self.declare(text)
 
     def declare(self, text: str) -> None:
@@ -168,9 +168,9 @@ class SymbolicScope(Scope):
             except SpecError as error:
                 if not path:
                     raise
-                raise SpecError(text, f"{error.problem}, in {path}", error.advice, error.column) from error
+                raise SpecError(text, f"{error.problem}, in {path}", error.advice, error.column) from None
             shapes.append(parsed.sizes)
-        declared = [c for t in _texts(constraints) for c in parse_relation(t, names.get).claims]
+        declared = [c for t in _texts("symbolic_shape", constraints) for c in parse_relation(t, names.get).claims]
         self._adopt(declared, names, implied)
         self.used.update(dict.fromkeys(v for sizes in shapes for size in sizes for v in dims.variables(size)))
         return shapes
@@ -246,11 +246,11 @@ def _constraint(claim: Claim, where: SourceLine | None) -> Condition:
     return Condition("constraint", claim, "constraint", "was declared", where)
 
 
-def _texts(constraints) -> Sequence[str]:
+def _texts(function: str, constraints) -> Sequence[str]:
     """Return the constraints; raise ArgumentError unless they are texts."""
     if isinstance(constraints, str) or not all(isinstance(c, str) for c in constraints):
         advice = 'give a list of texts, as in constraints=["a >= b"]'
-        raise ArgumentError("symbolic_shape", "constraints", f"is {constraints!r}", advice)
+        raise ArgumentError(function, "constraints", f"is {constraints!r}", advice)
     return constraints
 
 

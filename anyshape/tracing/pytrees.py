@@ -34,7 +34,7 @@ from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.signature.dim_equations import identifier
 from anyshape.numpy.operands.promotion import NUMERIC, plain_array
 from anyshape.numpy.sizes.shape_tuple import Sizes
-from anyshape.support.freezing import Frozen, freeze, frozen_setting
+from anyshape.support.freezing import Frozen, checked_parts, freeze, frozen_setting
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import traced_generators
 from anyshape.support.true_types import has_type
@@ -320,8 +320,7 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
     if not isinstance(cls, type):
         raise ArgumentError("register_pytree_node", "cls", f"is {cls!r:.50}", "give a class")
     if (flatten is None) != (unflatten is None) or (flatten is None and declared_fields(cls) is None):
-        advice = "give flatten and unflatten, or make it a dataclass"
-        problem = "is not a dataclass and has no flatten and unflatten"
+        problem, advice = "is not a dataclass and has no flatten and unflatten", "give both, or make it a dataclass"
         raise ArgumentError("register_pytree_node", cls.__name__, problem, advice)
     by_fields = flatten is None or unflatten is None
     take = flatten_fields if flatten is None else flatten
@@ -329,7 +328,7 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
     kind = optree.GetAttrEntry if by_fields else optree.FlattenedEntry
 
     def hashed(x) -> tuple[Any, ...]:
-        parts, rest, *entries = take(x)
+        parts, rest, *entries = checked_parts(cls, take(x))
         try:
             hash(rest)
         except TypeError:
@@ -698,9 +697,7 @@ def map_trees(name: str, names: Sequence[str], advice: str, function: Callable[.
 
 
 _TEXTS = (type, str, bytes, bytearray)
-_DASK = (
-    "call it by anyshape.cluster: map_chunks for results by block, chunked_sum for sums: docs/howto/run_on_clusters.md"
-)
+_DASK = "call it by anyshape.cluster.map_chunks, or chunked_sum for sums: docs/howto/run_on_clusters.md"
 
 
 def foreign_array(x: Any, path: str, function: str) -> np.ndarray | None:

@@ -285,6 +285,13 @@ def _advice_for(leaf) -> str:
     return "return arrays, numbers, or trees of them"
 
 
+def _advice_for_made(name: str, x: Any) -> str:
+    """Return what to write where a function, or an object that can be called, is made while tracing."""
+    if name == type(x).__name__:  # `jit` of a class
+        return f"write jit({name}(...)), of an object, or @jit above its methods"
+    return "return arrays, and make functions of them outside"
+
+
 def _refuse_made_functions(name: str, tree, arguments) -> None:
     """Raise ArgumentError for a function in the result that may hold traced values: made while tracing."""
     made = [x for x in pytrees.settings_of(tree) if callable(x) and not has_type(x, _HOLD_NOTHING)]
@@ -293,7 +300,7 @@ def _refuse_made_functions(name: str, tree, arguments) -> None:
         passed = [id(x) for x in pytrees.settings_of(pytrees.flatten(arguments)[1])]
         for x in made:
             if id(x) not in passed:
-                advice = "return arrays, and make functions of them outside"
+                advice = _advice_for_made(name, x)
                 shown = getattr(x, "__qualname__", None) or f"a {type(x).__name__}"
                 raise errors.ArgumentError(name, "the result", f"holds {shown}, made while tracing", advice)
 

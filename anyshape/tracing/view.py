@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from anyshape import numpy as xp
 from anyshape.errors import SpecError
-from anyshape.graph.ir.builder import user_line
+from anyshape.graph.ir.builder import active, user_line
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import Verdict, equal
 from anyshape.graph.prover.scope import Scope, SymbolicSize
@@ -18,7 +19,7 @@ from anyshape.graph.shapes import strided_view
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.sizes.size_operands import scope_of
-from anyshape.numpy.sizes.symdim import SymDim, symdim
+from anyshape.numpy.sizes.symdim import SymDim, max_dim, min_dim, symdim
 from anyshape.support.true_types import has_type
 from anyshape.tracing.named_dims import SymbolicShape, unproved
 
@@ -132,6 +133,40 @@ class View:
         """Return the strides if provably no element is padding, so that NumPy has such an array; None otherwise."""
         strides = self._view.strides_opt(self._scope)
         return None if strides is None else tuple([self._shown(s) for s in strides])
+
+    @short_traceback
+    def of(self, buffer: Any, fill: Any = 0) -> Any:
+        """Return the elements of the view in a buffer, which is an array in C order; padding is `fill`.
+
+        Its sizes are ints, or sizes of the traced function. `bind` gives values to sizes of a specification.
+
+        >>> import numpy as np
+        >>> from anyshape import View, symbolic_shape
+        >>> view = View(symbolic_shape("n, 2")).permute((1, 0)).pad(((0, 0), (1, 0)))
+        >>> view.bind(n=3).of(np.arange(6), fill=-1)
+        array([[-1,  0,  2,  4],
+               [-1,  1,  3,  5]])
+        """
+        flat = xp.ravel(buffer)
+        shape, windows = self.shape, self.mask or [(0, size) for size in self.shape]
+        self._check_range(flat.shape[0], windows)
+        index, valid = self.offset, True
+        for axis, (size, stride, (first, end)) in enumerate(zip(shape, self.strides, windows, strict=True)):
+            position = xp.reshape(xp.arange(size), (size, *[1] * (self.ndim - axis - 1)))
+            index, valid = index + position * stride, valid & (position >= first) & (position < end)
+        padded = xp.concatenate([flat, xp.full(1, fill, flat.dtype)])
+        return padded[xp.broadcast_to(xp.where(valid, index, flat.shape[0]), shape)]
+
+    def _check_range(self, length, windows: Iterable[Pair]) -> None:
+        """Raise SpecError where elements of these windows are not in a buffer of some length."""
+        if active() is None and self.variables:
+            raise SpecError(f"{self}.of(...)", "its sizes have no values", "write view.bind(n=4).of(buffer)")
+        pairs = zip(self.strides, windows, strict=True)
+        ends = [(first * step, (end - 1) * step) for step, (first, end) in pairs if first < end]
+        low, high = (self.offset + sum(extreme(*pair) for pair in ends) for extreme in (min_dim, max_dim))
+        if len(ends) == self.ndim and (low < 0 or high >= length):
+            problem = f"it reads elements {low} to {high}, and the buffer has {length}"
+            raise SpecError(f"{self}.of(...)", problem, "pass the buffer that it describes")
 
     # -- movements
 

@@ -241,7 +241,7 @@ class Checker:
             raise ArgumentError("check_grads", "order", f"is {order!r}", "give 1, 2 or more")
         modes = (modes,) if isinstance(modes, str) else tuple(modes)
         if not modes or not set(modes) <= set(MODES):
-            raise ArgumentError("check_grads", "modes", f"is {modes!r}", 'give "fwd", "rev" or both')
+            raise ArgumentError("check_grads", "modes", f"is {modes!r}", 'give "fwd", "rev" or ("fwd", "rev")')
         self.modes = modes
         self.top: _Level = _Level(f, function_name(f), 1, order, modes, tolerance or Tolerance())
 

@@ -20,14 +20,13 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing import object_arguments, pytrees, values_of_trees
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.trace import active_builder, as_value, is_inexact, trace_inner
-from anyshape.transforms.arguments.options import Declared
+from anyshape.transforms.arguments.options import GIVEN_AT_ONCE, Declared
 from anyshape.transforms.arguments.specs import zeros_like_spec
 from anyshape.transforms.jit import jit_transform
 from anyshape.transforms.jitted import Jitted
 from anyshape.transforms.linear_map import LinearizedFunction, make_shape, memoised, share_programs
 
 Argnums = int | Sequence[int]
-
 
 UNCOMMON = 0.7390851332151607
 
@@ -138,8 +137,8 @@ def derivative(
     kind: type[Jitted] = Jitted,
 ) -> Jitted:
     """Return a derivative jitted; its recipe is the transform, the function, argnums and others."""
-    _, function, argnums, *_ = recipe
-    chosen = _entries(name, argnums)
+    _, function, argnums, has_aux, *_ = recipe
+    chosen = check_settings(name, argnums, has_aux)
     options = declared.options(function, name, "all")
     if options.static:
         options.static.require_other(argnums)
@@ -150,6 +149,14 @@ def derivative(
         transform, _, *settings = recipe
         share_programs(jitted, function, transform, *settings)
     return jitted
+
+
+def check_settings(name: str, argnums: Argnums, has_aux: Any) -> tuple[int, ...]:
+    """Return argnums as a tuple of ints; raise ArgumentError where they, or has_aux, are arguments of the function."""
+    if has_type(has_aux, (float, dict, list)) or getattr(has_aux, "ndim", 0):
+        advice = GIVEN_AT_ONCE.format(transform=name.partition("(")[0])
+        raise ArgumentError(name, "has_aux", f"is {has_aux!r:.50}", advice)
+    return check_argnums(name, argnums)
 
 
 def behind_object(argnums: Argnums) -> Argnums | None:
@@ -209,7 +216,7 @@ def _refuse_settings(name: str, function: Callable[..., Any], chosen: dict[int, 
 
 def _normalise_argnums(name: str, argnums: Argnums, count: int) -> tuple[int, ...]:
     """Return argnums as a tuple counted from 0; raise ArgumentError if one is out of range."""
-    entries = _entries(name, argnums)
+    entries = check_argnums(name, argnums)
     for a in entries:
         if not -count <= a < count:
             problem = f"is out of range for {count} arguments by position"
@@ -217,13 +224,13 @@ def _normalise_argnums(name: str, argnums: Argnums, count: int) -> tuple[int, ..
     return tuple(a % count for a in entries)
 
 
-def _entries(name: str, argnums) -> tuple[int, ...]:
+def check_argnums(name: str, argnums) -> tuple[int, ...]:
     """Return argnums as a tuple of ints; raise ArgumentError if it is of another type."""
     entries = (argnums,) if has_type(argnums, int) else tuple(argnums) if isinstance(argnums, (tuple, list)) else ()
     if not entries or not all(has_type(a, int) for a in entries):
         transform = name.partition("(")[0]
         at_once = has_type(argnums, (float, dict)) or hasattr(argnums, "dtype")
-        call = f"write {transform}(f)(...): the arguments go to the function that {transform} returns"
+        call = GIVEN_AT_ONCE.format(transform=transform)
         raise ArgumentError(name, "argnums", f"is {argnums!r}", call if at_once else "give an int, or a tuple of ints")
     return entries
 

@@ -21,6 +21,7 @@ from anyshape.graph.ir.builder import active_builders
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.inspect.explanation import Explanation
+from anyshape.support import elsewhere
 from anyshape.support.lazy_dataclass import replace
 from anyshape.support.packages import profiler, profiles, program_file, saved_trees, sharing, size_paths, traced_program
 from anyshape.support.true_types import has_type
@@ -221,7 +222,20 @@ def export(function: Callable[..., Any]) -> Callable[..., traced_program.Program
         saved_trees.encode_tree(traced.out_tree, traced.graph.name, "the result")
         return traced_program.Program(replace(traced, graph=_copy_constants(traced.graph)))
 
-    return exported
+    return Export(exported)
+
+
+class Export:
+    """Function of specifications that returns a program; what it is asked for besides is a slip."""
+
+    def __init__(self, function: Callable[..., traced_program.Program]) -> None:
+        self.__wrapped__ = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> traced_program.Program:
+        return self.__wrapped__(*args, **kwargs)
+
+
+Export.__getattr__ = elsewhere.no_method  # type: ignore[attr-defined]
 
 
 def _trace(function: Callable[..., Any], args, kwargs) -> Trace:

@@ -228,6 +228,8 @@ class LinearizedFunction:
         zeros = [np.zeros(np.shape(x), m.dtype) for x, m in zip(leaves, metas, strict=True)]
         return self.pull((cotangent, unflatten(tree, zeros)))
 
+    pull.__wrapped__.__qualname__ = "pullback"  # type: ignore[attr-defined]  # as errors of Python name it
+
     def _zeros(self, meta: TensorMeta):
         return full(tuple([_evaluated(e, self._sizes()) for e in meta.extents]), 0, meta.dtype)
 

@@ -22,10 +22,11 @@ from anyshape.support.packages import argument_containers, graph_vmap, ragged_ma
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
 from anyshape.tracing.trace import InnerTrace, active_builder, as_value, trace_inner
-from anyshape.transforms.arguments.options import Declared, with_static
+from anyshape.transforms.arguments.options import Declared, refuse_arrays, with_static
 from anyshape.transforms.grad import (
     Argnums,
     along_tangents,
+    check_settings,
     choose_arguments,
     derivative,
     grad,
@@ -71,11 +72,14 @@ def vmap(
     [1. 2.]
     """
     name = f"vmap({pytrees.function_name(function)})"
+    refuse_arrays(name, in_axes)
     declared = Declared(static_argnums, static_argnames, dynamic_shapes)
     options = declared.options(function, name, "static")
 
     def transformed(*args, **kwargs):
         args, kwargs, static = options.static.split(args, kwargs)
+        if any(type(x).__name__ == "Ragged" for x in args):
+            return _call_ragged(with_static(function, static), in_axes, out_axes, *args, **kwargs)
         return _vmap(with_static(function, static), name, in_axes, out_axes, axis_size, args, kwargs)
 
     recipe = (vmap, function, in_axes, out_axes, axis_size)
@@ -363,8 +367,45 @@ def jacrev(
     [[2. 0.]
      [0. 4.]]
     """
-    name = f"jacrev({pytrees.function_name(function)})"
-    declared = Declared(static_argnums, static_argnames, dynamic_shapes)
+    return _reverse(jacrev, function, argnums, has_aux, Declared(static_argnums, static_argnames, dynamic_shapes))
+
+
+@short_traceback
+def jacobian(
+    function: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    dynamic_shapes: Any = None,
+) -> Jitted:
+    """Return a function that computes the Jacobian by reverse mode, as `jacrev` does.
+
+    Args:
+        function: function of arrays, numbers, and trees of these.
+        argnums: position of the argument to differentiate, or a sequence of positions.
+        has_aux: whether the function returns (value, aux); the result is (jacobian, aux) then.
+        static_argnums, static_argnames, dynamic_shapes: as in `jit`; they count all arguments.
+
+    Returns:
+        A function of the same arguments. Axes of the result come first, then axes of the argument.
+
+    Raises:
+        ArgumentError: if an argument has no derivative, as integers have none.
+
+    >>> import numpy as np
+    >>> print(jacobian(lambda x: x**2)(np.array([1.0, 2.0])))
+    [[2. 0.]
+     [0. 4.]]
+    """
+    return _reverse(jacobian, function, argnums, has_aux, Declared(static_argnums, static_argnames, dynamic_shapes))
+
+
+def _reverse(
+    transform: Callable[..., Any], function: Callable[..., Any], argnums: Argnums, has_aux: bool, declared: Declared
+) -> Jitted:
+    name = f"{transform.__name__}({pytrees.function_name(function)})"
 
     def transformed(*args, **kwargs):
         wrt = choose_arguments(name, function, argnums, args)
@@ -372,10 +413,7 @@ def jacrev(
         value, pullback, *aux = vjp(chosen, *wrt.leaves, has_aux=has_aux)
         return _with_aux(_by_rows(pullback, value, wrt, argnums), aux)
 
-    return derivative(transformed, name, (jacrev, function, argnums, has_aux), declared)
-
-
-jacobian = jacrev
+    return derivative(transformed, name, (transform, function, argnums, has_aux), declared)
 
 
 def _by_rows(pullback: Callable[..., Any], value, wrt, argnums: Argnums):
@@ -431,8 +469,9 @@ def hessian(
      [ 0. 12.]]
     """
     declared = Declared(static_argnums, static_argnames, dynamic_shapes)
-    first = jacrev(function, argnums, has_aux, **declared.keywords())
     name = f"hessian({pytrees.function_name(function)})"
+    check_settings(name, argnums, has_aux)
+    first = jacrev(function, argnums, has_aux, **declared.keywords())
     transformed = _forward(name, first, argnums, has_aux, may_pull=True)
     return derivative(transformed, name, (hessian, function, argnums, has_aux), declared)
 

@@ -52,7 +52,7 @@ def floats_added_to_integers_in_place():
 
 @mistake(
     """np.savetxt('x.txt', x): has no counterpart on traced arrays at model.py
-  write it with other NumPy functions, or call it outside the traced function"""
+  return the array, and write it outside the traced function"""
 )
 def text_file_in_a_trace():
     jit(lambda x: np.savetxt("x.txt", x))(ones(3))

@@ -82,7 +82,7 @@ def gradient_of_a_text():
 
 
 @mistake("""np.save(io.BytesIO(), x): has no counterpart on traced arrays at model.py
-  write it with other NumPy functions, or call it outside the traced function""")
+  return the array, and write it outside the traced function""")
 def array_saved_in_a_trace():
     jit(lambda x: np.save(io.BytesIO(), x))(ones(3))
 
@@ -389,7 +389,7 @@ def memory_of_a_traced_array():
 
 
 @mistake("""g(x): a traced array f64[x.shape[0]] is not a key of a dict or a set, as an array has no hash (unhashable type: 'numpy.ndarray') at model.py
-  use a name or a position as the key, and the array as the value""")
+  leave out the cache of this function, or call it outside with numbers""")
 def cache_of_the_standard_library():
     @functools.lru_cache
     def g(x):
@@ -399,7 +399,7 @@ def cache_of_the_standard_library():
 
 
 @mistake("""collections.Counter(x): a traced array i64[] is not a key of a dict or a set, as its hash is that of its value, which is not known while tracing at model.py
-  use a name or a position as the key, and the array as the value""")
+  write np.unique(x), with return_counts=True for how often each occurs""")
 def count_of_the_standard_library():
     jit(lambda x: collections.Counter(x))(np.arange(3))
 
@@ -429,7 +429,7 @@ def loss_that_is_complex():
 
 
 @mistake("""set(x): a traced array f64[] is not a key of a dict or a set, as its hash is that of its value, which is not known while tracing at model.py
-  use a name or a position as the key, and the array as the value""")
+  write np.unique(x), with return_counts=True for how often each occurs""")
 def distinct_values_by_a_set():
     jit(lambda x: set(x))(ones(3))
 

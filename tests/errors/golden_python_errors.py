@@ -179,7 +179,7 @@ def static_argument_that_does_not_hash():
 
 @mistake(
     """np.array_str(x): has no counterpart on traced arrays at model.py
-  write it with other NumPy functions, or call it outside the traced function"""
+  return the array, and write it outside the traced function"""
 )
 def function_without_a_counterpart():
     jit(lambda x: np.array_str(x))(ones(3))

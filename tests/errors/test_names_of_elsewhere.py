@@ -1,9 +1,11 @@
 """Names, options and classes of other libraries are answered with what to write here."""
 
 import dataclasses
+import enum
 import io
 import math
 import types
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +28,7 @@ from anyshape import (
     trace,
     vmap,
 )
-from anyshape.scipy import interpolate, linalg, sparse, special, stats
+from anyshape.scipy import integrate, interpolate, linalg, sparse, special, stats
 from anyshape.support import elsewhere
 
 X = np.array([0.5, 1.5, -2.5])
@@ -124,6 +126,37 @@ def test_an_option_that_nothing_resembles_is_answered_by_all_that_there_are():
         (lambda: jacfwd(lambda x: x, mode="fwd"), "it takes function, argnums"),
         (lambda: hessian(np.sum, argnums=1)(X), "hessian(sum): argnums 1"),
         (lambda: anyshape.hvp(np.sum, X, X), "hvp(sum): primals is of type ndarray"),
+        (lambda: exec("from anyshape import lax"), "cannot import name 'lax' from 'anyshape'\n  write anyshape.scan"),
+        (lambda: exec("from anyshape.scipy.special import erff"), "write anyshape.scipy.special.erf"),
+        (lambda: trace(eval("lambda x: [0] * int(x.shape[0])"))("n"), "write the function in a file"),
+        (lambda: anyshape.vjp(lambda x: x)(X), "write vjp(f, x)"),
+        (lambda: anyshape.vjp(lambda x: x, X)[1](), "write pullback(cotangent)"),
+        (lambda: vmap(np.sum, X), "write vmap(f)(...)"),
+        (lambda: anyshape.ragged_map(np.sum, [X]), "write ragged_map(f)(...)"),
+        (lambda: grad(np.sum, 0, X), "write grad(f)(...)"),
+        (lambda: anyshape.jacobian(np.sum, X), "write jacobian(f)(...)"),
+        (lambda: anyshape.export(np.sum).save("f"), "anyshape.export(f)(*specs).save(file)"),
+        (lambda: anyshape.scan(lambda c, x: (c, x), 0.0, X, axis=1), "it takes f, init, xs"),
+        (lambda: anyshape.map(np.sin, X, X), "write map(f, xs)"),
+        (lambda: anyshape.cond(True, lambda y: y, lambda y: y), "pass as many operands as it has"),
+        (lambda: anyshape.numpy.sum(X, dim=0), "write axis in place of dim"),
+        (lambda: jit(lambda x: np.clip(x, min_value=0))(X), "write min in place of min_value"),
+        (lambda: jit(lambda x: np.hstack(x, x))(X), "np.hstack([x, y])"),
+        (lambda: jit(lambda x: np.norm(x))(X), "write np.linalg.norm"),
+        (lambda: jit(lambda x: np.apply_along_axis(np.sort, x, 0))(X), "the axis comes before the array"),
+        (lambda: jit(lambda x: x * "3")(X), "x * '3': an operand is of type str"),
+        (lambda: jit(lambda x: x * Fraction(1, 2))(X), "an operand is of type Fraction"),
+        (lambda: jit(lambda x: x.at(0).set(1.0))(X), "write x.at[i].set(v), with brackets"),
+        (lambda: jit(lambda x: special.gamma(x, 2))(X), "out is 2, not an array"),
+        (lambda: jit(lambda x: linalg.solve_triangular(x, x, low=True))(X), "write lower in place of low"),
+        (lambda: jit(lambda x: interpolate.CubicSpline(x, x, bc=1))(X), "it takes x, y, axis, bc_type"),
+        (lambda: jit(lambda x: stats.norm.rvs(x))(X), "draw by a numpy.random.Generator"),
+        (lambda: jit(lambda x: integrate.solve_ivp(np.sin, 1.0, x))(X), "t_span is 1.0, not a pair"),
+        (lambda: optimize.apply_updates(X, X[:2]), "pass the updates of these parameters"),
+        (lambda: optimize.sgd(0.1, weight_decay=0.1), "add_decayed_weights"),
+        (lambda: ShapeDtypeStruct("2n"), "write 2*n"),
+        (lambda: anyshape.SymbolicScope("n > 3"), "SymbolicScope: constraints is 'n > 3'"),
+        (lambda: Ragged.from_list([X]).shape, "r.lengths"),
     ],
     ids=lambda row: row if isinstance(row, str) else "",
 )
@@ -131,6 +164,33 @@ def test_a_mistake_is_answered_with_what_to_write(call, advice):
     with pytest.raises(Exception) as error:
         call()
     assert advice in shown(error) and "raised inside of anyshape" not in shown(error)
+
+
+class Two(enum.IntEnum):
+    """Members that are ints."""
+
+    TWO = 2
+
+
+def test_members_of_enumerations_compute_as_in_numpy():
+    for x in (X, X.astype(np.float32), np.arange(3)):
+        for f in (lambda x: x * Two.TWO, lambda x: Two.TWO - x, lambda x: np.where(x > 0, x, Two.TWO)):
+            result = jit(f)(x)
+            np.testing.assert_array_equal(result, f(x), strict=True)
+
+
+def test_a_class_is_jitted_by_its_objects():
+    class Model:
+        def __call__(self, x):
+            return x
+
+    with pytest.raises(errors.ArgumentError, match=r"write jit\(Model\(...\)\)"):
+        jit(Model)()
+
+
+def test_vmap_maps_what_is_ragged():
+    batch = Ragged.from_list([X, X[:2]])
+    np.testing.assert_allclose(vmap(lambda x, k: np.sum(x) * k, in_axes=(0, None))(batch, 2.0), [-1.0, 4.0])
 
 
 def test_an_error_of_the_users_own_list_is_left_alone():

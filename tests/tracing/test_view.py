@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from anyshape import Dim, SymbolicScope, View, errors, symbolic_shape
+from anyshape import Dim, SymbolicScope, View, errors, grad, jit, symbolic_shape
 
 PADDING = -1
 CONSTRAINTS = ["k >= 1", "n >= k"]
@@ -76,6 +76,7 @@ def test_movements_are_numpys(names):
         known = dict(zip("nmk", sizes, strict=True))
         bound = view.bind({v: known[str(v)] for v in view.variables})
         np.testing.assert_array_equal(read(bound, sizes[0] * sizes[1]), array)
+        np.testing.assert_array_equal(bound.of(np.arange(sizes[0] * sizes[1]), PADDING), array)
 
 
 def test_questions_are_answered_for_all_sizes_or_not_at_all():
@@ -138,3 +139,19 @@ def test_flip_takes_axes_or_a_bool_for_each():
     assert View((2, 3)).flip([False, np.True_]) == View((2, 3)).flip([1])
     with pytest.raises(errors.SpecError, match="there are 1 bools"):
         View((2, 3)).flip([True])
+
+
+def test_a_view_reads_a_traced_array():
+    pairs = lambda x: View((x.shape[0] - 1, 2), (1, 1)).of(x)
+    f = jit(pairs)
+    for n in (1, 2, 5):
+        x = np.arange(float(n))
+        np.testing.assert_array_equal(f(x), np.stack([x[:-1], x[1:]], axis=1))
+    assert f.cache_info().traces <= 2
+    slopes = grad(lambda x: np.sum(View((2, 2), (0, 1)).of(x) ** 2))(np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(slopes, [4.0, 8.0])
+    for view, length in ((View((3,)), 2), (View((3,), (-1,)), 3)):
+        with pytest.raises(errors.SpecError, match="the buffer has"):
+            view.of(np.ones(length))
+    with pytest.raises(errors.SpecError, match=r"view\.bind"):
+        View(symbolic_shape("n")).of(np.ones(3))

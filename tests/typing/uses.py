@@ -168,7 +168,7 @@ def energy(x: Vector) -> np.float64:
     return np.float64(np.sum(x**3))
 
 
-assert_type(hessian(energy)(x), Vector)
+hessian(energy)(x, x)  # type: ignore[call-arg]
 
 
 def plain(w: np.ndarray, x: np.ndarray) -> float:
@@ -180,6 +180,8 @@ assert_type(value_and_grad(plain)(x, x)[0], float)
 grad(plain)(x)  # type: ignore[call-arg]
 grad(plain)(x, x, x, x, x)  # type: ignore[call-arg]
 value_and_grad(plain)(x, x, x)  # type: ignore[call-arg]
+hessian(plain)(x, x, x)  # type: ignore[call-arg]
+assert_type(jit(square, compile="auto")(x), Vector)
 assert_type(jacfwd(square)(x), Any)
 assert_type(jacrev(square)(x), Any)
 assert_type(hvp(square, (x,), (x,)), Any)

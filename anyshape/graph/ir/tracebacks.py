@@ -25,6 +25,7 @@ _RAISE = opmap["RAISE_VARARGS"]
 _OTHER_ARGUMENTS = re.compile(r"(\S+)\(\) (?:takes|missing) .*positional argument")
 _OF_CALL = re.compile(r"(?:\w+\.)*?(\w+)(?:\.__init__)?\(\) (?:takes|missing|got) ")
 _UNPLANNED = 'raised inside of anyshape; anyshape.config.traceback = "full" shows where'
+_WITH_ARGUMENTS = frozenset(("eval_shape", "linear_transpose", "linearize", "vjp"))  # take its arguments too
 _OF_FUNCTIONS = frozenset(("checkpoint", "explain", "export", "jit", "profile", "trace"))  # take a function alone
 
 
@@ -175,7 +176,9 @@ def _as_called(error: TypeError, entries: list[TracebackType]) -> str:
             value = frame.f_locals.get(parameter)
             is_it = callable(value) and getattr(value, "__qualname__", "") == match[1]
             if is_it and (written := re.search(rf"\b{parameter}\([^)]+\)", doc)):
-                return f"  {name} calls it as {written[0]}: give it these parameters"
+                further = re.search(r"\*(\w+)", written[0]) if " missing " in str(error) else None
+                advice = f"pass as many {further[1]} as it has" if further else "give it these parameters"
+                return f"  {name} calls it as {written[0]}: {advice}"
     return ""
 
 
@@ -221,6 +224,7 @@ def ends_in_library(error: BaseException) -> bool:
 def _note_on_the_call(error: TypeError, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     """Tell how to call a transform that got the arguments of the function along with it, or an option it lacks."""
     called, text = f"{function.__qualname__}()", str(error)
+    _note_on_missing_arguments(error, function, args)
     if getattr(error, "__notes__", None) or not text.startswith(f"{called} "):
         return
     name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
@@ -229,8 +233,17 @@ def _note_on_the_call(error: TypeError, function: Callable[..., Any], args: tupl
     elif text.startswith(f"{called} missing "):
         written = f"{name}({', '.join(_required(function))})"
         error.add_note(f"  write {load('anyshape.support.elsewhere').CALLS.get(name, written)}")
+    elif text.startswith(f"{called} takes "):
+        error.add_note(f"  write {name}({', '.join(_required(function))})")
     elif advice := _on_the_option(text, function, args):
         error.add_note(f"  {advice}")
+
+
+def _note_on_missing_arguments(error: TypeError, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """Tell that a transform takes the arguments of the function too, where it got the function alone."""
+    is_alone = not getattr(error, "__notes__", None) and len(args) == 1 and function.__name__ in _WITH_ARGUMENTS
+    if is_alone and (match := _OTHER_ARGUMENTS.match(str(error))) and match[1] == getattr(args[0], "__qualname__", ""):
+        error.add_note(f"  write {function.__name__}(f, x): it takes the arguments of the function too")
 
 
 def _on_the_option(text: str, function: Any, args: tuple[Any, ...]) -> str:

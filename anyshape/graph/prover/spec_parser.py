@@ -273,12 +273,15 @@ class _Parser:
         if token.text == "<=" and not self.operands:
             self.fail("a bound is not a size of an argument: name its size m, with the constraint m <= n", token.column)
         if token.text in ("", ",", ")") or token.text in _PRECEDENCE or token.text in _RELATIONS:
-            self.fail("a size is missing", token.column)
+            unpacked = token.text in ("*", "**") and not self.operands
+            self.fail("a name stands for one axis, without *" if unpacked else "a size is missing", token.column)
         self.fail(_HINTS.get(token.text, f"{token.text!r} is not a size"), token.column)
 
     def _number(self, token: _Token) -> int:
         if not token.text.isdigit():
-            self.fail(f"{token.text!r} is not an integer", token.column)
+            product = re.fullmatch(r"(\d+)([A-Za-z_]\w*)", token.text)
+            instead = f"; write {product[1]}*{product[2]}" if product else ""
+            self.fail(f"{token.text!r} is not an integer{instead}", token.column)
         digits = token.text.lstrip("0")
         if len(digits) > 19 or int(digits or 0) > LARGEST_SIZE:
             self.fail("this number is larger than any array", token.column)

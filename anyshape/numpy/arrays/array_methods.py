@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from anyshape.errors import ArgumentError, ConcretizationError, MutationError, UnsupportedFunctionError
-from anyshape.errors.messages import STORE_ELEMENT
+from anyshape.errors.messages import STORES
 from anyshape.graph.ir.builder import Traced, record_concretized, unhidden, user_line
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import Verdict, equal
@@ -70,7 +70,7 @@ def _without_numbers(name: str, x, other):
     if getattr(other, "__array_ufunc__", True) is None or issubclass(type(other), NDArrayOperatorsMixin):
         return NotImplemented  # a class that takes arrays itself, such as a polynomial or a Ragged
     if has_type(other, _NO_OPERANDS) or (name in _COMPARISONS and is_foreign(other)):
-        _refuse_operand(name, other)
+        _refuse_operand(name, x, other)
         return NotImplemented if x.weak else compared(name, x, other)
     return _with_sequence(name, x, other) if issubclass(type(other), (list, tuple)) else None
 
@@ -94,10 +94,11 @@ def class_name(x: Any) -> str:
     return "numpy.ndarray" if x.is_array else dtype_of(x).__name__ if x.weak else f"numpy.{dtype_of(x).type.__name__}"
 
 
-def _refuse_operand(name: str, other) -> None:
-    """Raise ArgumentError for an operand that no operator of numbers takes; a text may be repeated."""
+def _refuse_operand(name: str, x: Any, other) -> None:
+    """Raise ArgumentError for an operand that no operator of numbers takes; an integer may repeat a text."""
     advice = _OPERAND_ADVICE.get(type(other))
-    if advice is None or name in ("equal", "not_equal") or (name == "multiply" and has_type(other, (str, bytes))):
+    may_repeat = name == "multiply" and has_type(other, (str, bytes)) and x.dtype.kind in "iu" and x.ndim == 0
+    if advice is None or name in ("equal", "not_equal") or may_repeat:
         return
     problem = "is None" if other is None else f"is of type {type(other).__name__}, not an array"
     raise ArgumentError(name, "an operand", problem, advice)
@@ -121,7 +122,7 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     @short_traceback
     def backward(self, other):
         if has_type(other, _NO_OPERANDS):
-            _refuse_operand(name, other)
+            _refuse_operand(name, self, other)
             return NotImplemented
         if issubclass(type(other), (list, tuple)) and (result := _with_sequence(name, self, other)) is not None:
             return result
@@ -272,7 +273,7 @@ def _is_stored() -> bool:
 
     No decision is made there: the array would hold a number of this call in every call.
     """
-    if (frame := user_frame()) is None or frame.f_code.co_code[frame.f_lasti] == STORE_ELEMENT:
+    if (frame := user_frame()) is None or frame.f_code.co_code[frame.f_lasti] in STORES:
         return frame is not None
     return "fill" in frame.f_code.co_names and python_slips.fills_array(frame)
 

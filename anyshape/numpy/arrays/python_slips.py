@@ -85,7 +85,7 @@ _ADVICE = {
 }
 _FRAMEWORKS = ("torch", "jax", "tensorflow", "cupy", "mlx", "paddle")
 _SPARSE_FOLDER = os.path.join("scipy", "sparse")
-_NAMES_TRACED = re.compile(r"\b(ND)?Array\b")
+_NAMES_TRACED = re.compile(r"\b(ND)?Array\b(?!\.\w+\(\))")  # not that of a method with other arguments
 
 
 def advice(of_numpy: bool = True) -> str:
@@ -248,10 +248,18 @@ def _advice_for(function, name: str) -> str:
         return row.format(name=name)
     package, _, rest = module.partition(".")
     if package == "scipy":
-        part = rest.partition(".")[0].removeprefix("_")
-        is_all = part not in _SCIPY_MODULES or _is_served_as_it_is(function, part)
-        return _CALLBACK if is_all else _SCIPY.format(module=part)
+        return _instead_of_scipy(function, rest)
     return _instead_of_numpy(function, own_name) if package == "numpy" else _of_others(function, package)
+
+
+def _instead_of_scipy(function, path: str) -> str:
+    """Return what to write instead of a function of SciPy, by the path of its module."""
+    part = path.partition(".")[0].removeprefix("_")
+    inner = path.partition(".")[2].partition(".")[0]  # scipy.linalg.interpolative has no counterpart
+    own = getattr(load(f"anyshape.scipy.{part}"), inner, None) if part in _SCIPY_MODULES and inner else None
+    is_other = inner[:1] not in ("", "_") and not getattr(own, "__name__", "").startswith("anyshape")
+    is_all = part not in _SCIPY_MODULES or is_other or _is_served_as_it_is(function, part)
+    return _CALLBACK if is_all else _SCIPY.format(module=part)
 
 
 def _is_served_as_it_is(function, part: str) -> bool:

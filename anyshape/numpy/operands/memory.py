@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from anyshape.errors import DTypeError, MutationError, messages
+from anyshape.errors import ArgumentError, DTypeError, MutationError, messages
 from anyshape.graph.ir.builder import Builder, Reader, Traced, Writer, active, user_line
 from anyshape.graph.ir.graph import Value
 from anyshape.graph.ir.tracebacks import short_traceback
@@ -28,6 +28,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.support.lazy_dataclass import NamedTuple
+from anyshape.support.true_types import has_type
 
 F = TypeVar("F", bound=Callable[..., Any])
 _CLASS: Any = object.__dict__["__class__"]  # arrays answer `__class__` with the class that they stand for
@@ -431,6 +432,8 @@ def into(out: Any, result: Any, name: str, where: Any = True, *, stretches: bool
     Ufuncs stretch the result to the shape of `out`; other functions require that shape.
     """
     asked = f"{name}(..., out=x)"
+    if has_type(out, (int, float, complex, str)):
+        raise ArgumentError(name, "out", f"is {out!r}, not an array", "leave it out: it is the array for the result")
     become_traced(out, asked)
     if not isinstance(out, Traced):
         where = user_line()

@@ -67,12 +67,12 @@ def is_traced(*xs: Any) -> bool:
 
 
 def is_weak(x: Any) -> bool:
-    """Return whether x is a Python scalar, or stands for one."""
+    """Return whether x is a Python scalar, or stands for one; to NumPy, subclasses as IntEnum are arrays."""
     if isinstance(x, Traced):
         return getattr(x, "weak", False)
     if isinstance(x, SymbolicSize):
         return x.numpy_dtype is None
-    return has_type(x, _PYTHON_TYPES) and not has_type(x, np.generic)
+    return type(x) in _PYTHON_TYPES
 
 
 def dtype_of(x: Any) -> Any:
@@ -124,6 +124,11 @@ def operand(x: Any, function: str = "array") -> Any:
     if hasattr(type(x), "as_operand"):  # a range whose ends a run knows
         return operand(x.as_operand(), function)
     array = plain_array(x, function, "an operand")
+    if array.dtype.kind == "O" and not array.ndim:  # an object that NumPy knows nothing of
+        kind, advice = type(array.item()), "pass float(...) of it: programs compute with numbers of NumPy"
+        if hasattr(kind, "tocsr"):
+            advice = "write A @ x for a sparse matrix A, or A.toarray()"
+        raise ArgumentError(function, "an operand", f"is of type {kind.__name__}, not an array", advice)
     if array.dtype.kind not in NUMERIC:
         raise ArgumentError(function, "an operand", f"has dtype {array.dtype}", "pass numbers or booleans")
     return array

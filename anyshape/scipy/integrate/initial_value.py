@@ -118,6 +118,10 @@ def _problem(
     name: str, fun: Function, t_span, y0, further, solver, settings: dict[str, Any]
 ) -> tuple[Any, Any, Problem]:
     """Return the initial time and state, and the problem with its equations as a graph."""
+    is_pair = len(t_span) == 2 if isinstance(t_span, (list, tuple)) else np.ndim(t_span) == 1
+    if not is_pair:
+        advice = "give the first and the last time, as in (0.0, 10.0)"
+        raise ArgumentError(name, "t_span", f"is {t_span!r:.40}, not a pair", advice)
     start, bound = (real_floats(x) for x in t_span)
     y = xp.asarray(y0)
     if y.ndim != 1:

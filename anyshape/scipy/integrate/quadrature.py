@@ -57,7 +57,7 @@ def fixed_quad(func: Function, a: Any, b: Any, args: Any = (), n: int = 5) -> tu
 def quad(
     func: Function, a, b, args=(), full_output=0, epsabs=1.49e-8, epsrel=1.49e-8, limit: int = 50, **options
 ) -> tuple[Any, Any]:
-    """Return the integral of a real function of a number from a to b, and an estimate of the error.
+    """Return the integral of a real function, func(x, *args), from a to b, and an estimate of the error.
 
     - The interval with the largest error is halved until the sum of the errors is below max(epsabs, epsrel * |value|),
       or there are `limit` intervals. Each takes the Gauss-Kronrod rule of 21 points.

@@ -94,7 +94,10 @@ def checks_finite(function: F, names: str) -> F:
     @functools.wraps(function)
     def served(*args, **kwargs):
         if is_traced(*args, *kwargs.values()):
-            named = signature.bind(*args, **kwargs).arguments
+            try:
+                named = signature.bind(*args, **kwargs).arguments
+            except TypeError:
+                return function(*args, **kwargs)  # whose error has its name
             if {**kwargs, **named}.get("check_finite", checks) is not False:
                 require_finite(function.__name__, *map(named.get, names.split()))
         return function(*args, **kwargs)

@@ -12,8 +12,9 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.operands.promotion import is_traced
+from anyshape.numpy.operands.promotion import is_traced, size_of, sizes
 from anyshape.numpy.serve import refuse
+from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import FixedAttributes
 from anyshape.support.packages import scipy_sparse
 from anyshape.tracing.pytrees import register_class
@@ -91,9 +92,8 @@ class SparseMatrix(FixedAttributes):
         x = xp.asarray(other)
         if x.ndim not in (1, 2):
             raise ArgumentError("A @ x", "x", f"has {x.ndim} axes", "pass a vector or a matrix")
-        if x.shape[0] != self.shape[1]:
-            problem = f"has {x.shape[0]} rows, and the matrix has {self.shape[1]} columns"
-            raise ArgumentError("A @ x", "x", problem, "pass as many rows")
+        why = "a matrix and what it is multiplied with differ in columns and rows"
+        context_of("matmul", x).require_equal(sizes(x)[0], size_of(self.shape[1]), why)
         values = xp.asarray(self.data)
         terms = (values if x.ndim == 1 else values[:, None]) * xp.take(x, self.col, axis=0)
         return xp.zeros((self.shape[0], *x.shape[1:]), terms.dtype).at[self.row].add(terms)

@@ -237,13 +237,13 @@ class _Reading:
             parse_shape(text, expr.variable, axes)
         except SpecError as error:
             if error.column is not None:
-                raise self._misread(error, path) from error
+                raise self._misread(error, path) from None
 
     def _read(self, text: str, path: str) -> tuple[Size, ...]:
         try:
             return self.scope.read(text)
         except SpecError as error:
-            raise self._misread(error, path) from error
+            raise self._misread(error, path) from None
 
     def _misread(self, error: SpecError, path: str) -> SpecError:
         problem = f"{error.problem}, in dynamic_shapes{path} of {self.shapes.function}"

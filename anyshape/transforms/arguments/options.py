@@ -17,9 +17,18 @@ from anyshape.errors import ArgumentError
 from anyshape.support.freezing import freeze, frozen_setting
 from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import is_setting, named
+from anyshape.tracing.pytrees import flatten, is_setting, named
 from anyshape.tracing.source.read import as_read
 from anyshape.transforms.arguments.dynamic_shapes import DynamicShapes, dynamic_shapes_of
+
+GIVEN_AT_ONCE = "write {transform}(f)(...): the arguments go to the function that {transform} returns"
+
+
+def refuse_arrays(name: str, in_axes: Any) -> None:
+    """Raise ArgumentError where the arguments of a mapped function were given to the transform, as its axes."""
+    if any(has_type(axis, np.ndarray) for axis in flatten(in_axes)[0]):
+        advice = GIVEN_AT_ONCE.format(transform=name.partition("(")[0])
+        raise ArgumentError(name, "in_axes", f"is {in_axes!r:.50}", advice)
 
 
 @dataclass(frozen=True)

@@ -196,6 +196,7 @@ class CustomJVP(CustomFunction):
     def set_parts(self, *parts: Any) -> None:
         self.__wrapped__, self.nondiff_argnums, self.jvp, self.partial = parts
 
+    @short_traceback
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
         """Make `jvp` the rule and return it, as a decorator does.
 
@@ -337,6 +338,7 @@ class CustomVJP(CustomFunction):
     def set_parts(self, *parts: Any) -> None:
         self.__wrapped__, self.nondiff_argnums, self.fwd, self.bwd = parts
 
+    @short_traceback
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Make two functions the rule.
 

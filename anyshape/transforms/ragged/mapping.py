@@ -32,6 +32,7 @@ from anyshape.tracing import pytrees
 from anyshape.tracing.captured.code_origin import code_of
 from anyshape.tracing.source import read as source
 from anyshape.tracing.trace import active_builder, as_value, standing_for
+from anyshape.transforms.arguments.options import refuse_arrays
 from anyshape.transforms.control_flow.kept_choices import Frame
 from anyshape.transforms.control_flow.loop_tracing import CarryLoop
 from anyshape.transforms.control_flow.pieces import Pieces, RaggedResults
@@ -80,6 +81,7 @@ def ragged_map(function: Function, in_axes: Any = 0, out_axes: Any = 0, layout: 
     name = f"ragged_map({pytrees.function_name(function)})"
     pytrees.check_callable("ragged_map", function)
     layouts.checked(name, layout)
+    refuse_arrays(name, in_axes)
     known: dict[str, _Kind] = {}
     apart, paths = _Apart(function, in_axes, out_axes, layout), _paths_of(function)
 
@@ -422,7 +424,9 @@ class _Examples:
             value = name_sizes(as_value(x))
             if not value.meta.rank:
                 advice = "give it None in in_axes: all examples share it"
-                raise errors.ArgumentError(self.name, path, "is a number, which has no examples", advice)
+                raise errors.ArgumentError(
+                    self.name, path or "the argument", "is a number, which has no examples", advice
+                )
             self.slots.append(("element", len(self.stacks)))
             self.stacks.append(value)
         return _Slot(len(self.slots) - 1)

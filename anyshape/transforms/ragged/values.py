@@ -19,6 +19,7 @@ from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.ops.subgraph_call import calls_with_lists
 from anyshape.program.pytree_codegen import PARTS
+from anyshape.support import elsewhere
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import register_class
 from anyshape.tracing.values_of_trees import register_values
@@ -131,6 +132,7 @@ class Ragged(NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return len(self.sizes[0])
 
+    @short_traceback
     def __getitem__(self, i: Any) -> Any:
         if has_type(i, (slice, list, np.ndarray)):
             return self._chosen(anp.arange(self.sizes[0].shape[0])[i])
@@ -190,16 +192,19 @@ class Ragged(NDArrayOperatorsMixin):
         padded[tuple(places)] = self.flat
         return padded
 
+    @short_traceback
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         advice = "call to_padded(fill), or to_list()"
         raise ArgumentError("Ragged", "the batch", "is no array: its examples differ in size", advice)
 
+    @short_traceback
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__" or options.get("out") is not None:
             return NotImplemented
         flat = ufunc(*[self._operand(x) for x in inputs], **options)
         return tuple([made(y, self.sizes) for y in flat]) if isinstance(flat, tuple) else made(flat, self.sizes)
 
+    @short_traceback
     def __array_function__(self, function: Any, types: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return self.served(function, args, options)
 
@@ -262,6 +267,9 @@ class Ragged(NDArrayOperatorsMixin):
             raise ArgumentError("Ragged", "an operand", "has other lengths", "give batches with the same lengths")
         for one, other in zip(x.sizes, self.sizes, strict=True):
             check(anp.all(one == other), "operands that are Ragged have the same lengths")
+
+
+Ragged.__getattr__ = elsewhere.no_method  # type: ignore[attr-defined]
 
 
 # -- batches of other libraries, which are imported where such a batch exists ------------------------------------------
