@@ -186,6 +186,13 @@ RUN_BUGS = (
         ("tests/laws/test_adversarial.py", "-k", "share_memory"),
     ),
     Bug(
+        "memory that another operand holds is owned",
+        "anyshape/backend/native/nest_source.py",
+        "return all(uses.get(v, -1) < self.position for v in others)",
+        "return True",
+        ("tests/backend/native/test_nests.py", "-k", "another_operand"),
+    ),
+    Bug(
         "shared memory is free with its first view",
         "anyshape/backend/compiler/peak_memory.py",
         "        for allocation in shared:\n            self.references[allocation] += 1\n",

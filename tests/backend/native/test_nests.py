@@ -829,3 +829,19 @@ def test_large_arrays_count_for_what_they_take(monkeypatch):
     few(np.ones(1_000), np.ones(80))
     many(np.ones(1_000_000), np.ones(80))
     assert "too short" in states(few)[0] and states(many)[0] == "waiting"
+
+
+def test_memory_that_another_operand_holds_is_copied():
+    def turned(x):
+        c, backwards = x * 1, np.arange(x.shape[0])[::-1]
+        for i in range(x.shape[0]):
+            c = c * x[i] + 1
+            c[backwards] = anyshape.stop_gradient(c)
+        return c
+
+    x, function = np.arange(1.0, 6), compiled(turned)
+    expected = x
+    for number in x:
+        expected = (expected * number + 1)[::-1]
+    np.testing.assert_array_equal(function(x), expected)
+    assert states(function) == ["compiled"]
