@@ -85,7 +85,7 @@ bench-peers:
 	@for peer in $(PEERS); do \
 		echo "installing $$peer"; \
 		index=; test $$peer = torch && index="--extra-index-url $(TORCH_FOR_CPU)"; \
-		.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check scipy $$peer \
+		.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check scipy optree array-api-compat $$peer \
 			|| echo "$$peer could not be installed: the benchmarks go without it" >&2; \
 	done
 

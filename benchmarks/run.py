@@ -40,6 +40,7 @@ from benchmarks import (
     loops,
     machine_loops,
     npbench,
+    other_arrays,
     peers,
     plain,
     ragged,
@@ -64,6 +65,7 @@ except ImportError:
 MODULES = (
     importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention, loops, decisions,
     plain, assigning, scientific, threads, lending, cluster, machine_loops, ragged, npbench,
+    other_arrays,
 )  # fmt: skip
 SECTIONS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 SECTIONS["one_thread"] = speed.in_one_thread

@@ -31,6 +31,7 @@ from benchmarks import (
     machine_loops,
     npbench,
     npbench_worker,
+    other_arrays,
     ragged,
     ragged_models,
     reference,
@@ -105,6 +106,14 @@ def test_functions_of_scipy_are_compared_with_scipy_at_two_sizes():
     assert all(r.value > 0 for r in results)
     assert not [*lending.compare("scipy.signal", "bessel", QUICK)]  # of numbers alone, which do not grow
     assert lending.grown("S", 9).shape == (9, 9) and lending.grown("X", 9).shape == (9, 3)
+
+
+def test_programs_on_tensors_have_the_gradients_of_pytorch():
+    torch = pytest.importorskip("torch")
+    results = other_arrays.gradients(torch, QUICK) + other_arrays.overhead(torch, QUICK)  # raise where they do not
+    assert [r.limit for r in results] == [1.05, 1.05, 1.05, None, 1.05, 3]
+    (sweep,) = other_arrays.lengths(torch, QUICK)
+    assert sweep.limit == 1.2 and sweep.detail.endswith("1 trace")
 
 
 def test_decisions_take_the_path_of_python():

@@ -13,19 +13,19 @@ _BOOL = "whether a condition on values holds"
 
 
 def _check(xp, x, *, message):
-    if xp.has_values and not bool(xp.all(x)):
+    if xp.checks and not bool(xp.all(x)):
         KERNELS[cb.check_op].run(xp.host(x), message=message)
     return x
 
 
 def _warn(xp, x, *, message):
-    if xp.has_values and bool(xp.any(x)):
+    if xp.checks and bool(xp.any(x)):
         warn_caller(message)
     return x
 
 
 def _warn_below(xp, *, size, least, message):
-    if xp.has_values and size < least:
+    if xp.checks and size < least:
         warn_caller(message)
     return xp.filled((), size, INT) < least
 

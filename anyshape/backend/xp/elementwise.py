@@ -251,7 +251,7 @@ kernel(ew.complex_op, _complex)
 def _narrow(xp, x, *, dtype):
     limits = np.iinfo(dtype)
     outside = (x < int(limits.min)) | (x > int(limits.max))
-    if xp.has_values and bool(xp.any(outside)):
+    if xp.checks and bool(xp.any(outside)):
         value = xp.host(x)[xp.host(outside)].flat[0]
         raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
     return xp.convert(x, dtype)
@@ -270,7 +270,7 @@ def _python_int(xp, x, *ys, operator):
         raise UnsupportedFunctionError(operator, f"Python's {operator} of ints has no kernel over {xp.name}", advice)
     exact, wide = getattr(xp, operator.replace("absolute", "abs")), np.dtype(float)
     estimate = exact(*[xp.convert(v, wide) for v in (x, *ys)])
-    if xp.has_values and bool(xp.any(xp.abs(estimate) >= _LIMIT)):
+    if xp.checks and bool(xp.any(xp.abs(estimate) >= _LIMIT)):
         raise OverflowError(f"{operator} of Python ints is out of bounds for int64")
     return exact(x, *ys)
 

@@ -127,7 +127,7 @@ def _binary_steps(xp, x, mask=None, *, structure, sides, origin, steps, border, 
     step = _binary_step(xp, np.array(structure, bool).reshape(sides), origin, border, dilate)
     for _ in range(steps) if steps else itertools.count():
         before, x = x, step(x) if mask is None else xp.where(mask, step(x), x)
-        if not steps and not (xp.has_values and bool(xp.any(before != x))):
+        if not steps and not (xp.checks and bool(xp.any(before != x))):
             break
     return x
 

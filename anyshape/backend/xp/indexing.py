@@ -11,7 +11,7 @@ _READS = "whether indices are in range"
 
 def beyond(xp, i, low, high):
     """Return whether an index is below the one number or above the other; False where there are no values."""
-    return xp.has_values and math.prod(i.shape) > 0 and bool(xp.any((i < low) | (i > high)))
+    return xp.checks and math.prod(i.shape) > 0 and bool(xp.any((i < low) | (i > high)))
 
 
 def _out_of_bounds(xp, i, axis, size):

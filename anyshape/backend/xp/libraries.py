@@ -76,6 +76,7 @@ class Library:
         self.name, self.namespace, self.device = name, namespace, device
         self.array_type: Any = type(namespace.zeros(1))
         self.has_values = True  # False where arrays have a shape alone
+        self.checks = True  # whether kernels check values, such as indices
         self.reads_freely = False  # whether reading a value waits for nothing
         self._dtypes: dict[np.dtype, Any] = {}
 
@@ -233,7 +234,7 @@ class _Torch(Library):
         super().__init__(name, namespace, device)
         self.torch = torch
         self.array_type = torch.Tensor
-        self.has_values = device.type != "meta"
+        self.has_values = self.checks = device.type != "meta"
         self.shares_memory = self.reads_freely = device.type == "cpu"
         for names in (*self._RENAMED.split(), *self._OWN.split()):
             standard, _, own = names.partition("=")
@@ -256,8 +257,15 @@ class _Torch(Library):
 
     def host(self, x: Any) -> np.ndarray:
         if not self.has_values:
-            return np.zeros(tuple(x.shape), numpy_dtype(x))
+            raise self._without_values()
         return x.detach().resolve_conj().resolve_neg().cpu().numpy()
+
+    def example(self, x: Any) -> np.ndarray:
+        return self.host(x) if self.has_values else np.zeros(tuple(x.shape), numpy_dtype(x))
+
+    def _without_values(self) -> UnsupportedFunctionError:
+        problem = f"the program reads values, and arrays of {self} have none"
+        return UnsupportedFunctionError("a call", problem, "pass arrays on another device")
 
     def convert(self, x: Any, dtype: np.dtype) -> Any:
         if x.dtype.is_complex and dtype.kind not in "cb":
@@ -318,8 +326,10 @@ class _Torch(Library):
         def in_words(*arrays):
             try:
                 return run(*arrays)
-            except NotImplementedError as error:
-                if "implement" not in str(error):
+            except (NotImplementedError, RuntimeError) as error:
+                if not self.has_values and " meta" in str(error):
+                    raise self._without_values() from error
+                if not isinstance(error, NotImplementedError) or "implement" not in str(error):
                     raise  # of the user's own function
                 advice = "convert to another dtype, such as float64 or int64, or pass arrays of NumPy"
                 raise UnsupportedFunctionError("a call", f"{self} says: {error!s:.120}", advice) from error
@@ -479,7 +489,7 @@ def library_named(name: str, device: Any) -> Library:
         fill(package)
     device = torch.device(device or "cpu") if kind is _TORCH else device
     library = kind.make(kind.name, kind.namespace, device)
-    library.has_values = library.reads_freely = False
+    library.checks = library.reads_freely = False
     for code in "?bBhHiIqQefdFD":
         with suppress(UnsupportedFunctionError):
             numpy_dtype_of(library.dtype(np.dtype(code)))  # compilers of plain code trace no writes to tables
