@@ -51,11 +51,11 @@ def by_blocks(compute: Callable[..., Any], *operands: Any) -> Any:
     return result.reshape(arrays[0].shape)
 
 
-def _newton_from_above(value, function: Callable[[Any], tuple[Any, Any]], steps: int):
+def _newton_from_above(xp, value, function: Callable[[Any], tuple[Any, Any]], steps: int):
     """Return a number not below the root of an increasing convex function, and close to it."""
     for _ in range(steps):
         f, slope = function(value)
-        value = np.where((f > 0) & (slope > 0), value - f / np.where(slope > 0, slope, 1), value)
+        value = xp.where((f > 0) & (slope > 0), value - f / xp.where(slope > 0, slope, 1), value)
     return value
 
 
@@ -64,52 +64,53 @@ def _newton_from_above(value, function: Callable[[Any], tuple[Any, Any]], steps:
 
 def gammainc_derivative(a: Any, x: Any, *, order: int) -> Any:
     """Return the derivative of gammainc by its parameter."""
-    return by_blocks(lambda a, x: _gammainc_derivative(order, a, x), a, x)
+    return by_blocks(lambda a, x: gammainc_slope(np, sc, order, a, x), a, x)
 
 
-def _gammainc_derivative(order: int, a, x):
-    inside = (a >= 0) & (x > 0) & np.isfinite(a + x)
-    at_end = (a > 0) & ((x == 0) | np.isposinf(x)) & np.isfinite(a)
-    a, x = np.where(inside, a, 1.0), np.where(inside, x, 1.0)
+def gammainc_slope(xp: Any, sc: Any, order: int, a: Any, x: Any) -> Any:
+    """Return the derivative for vectors of a namespace with functions of `sc`."""
+    inside = (a >= 0) & (x > 0) & xp.isfinite(a + x)
+    at_end = (a > 0) & ((x == 0) | (x == math.inf)) & xp.isfinite(a)
+    a, x = xp.where(inside, a, 1.0), xp.where(inside, x, 1.0)
     is_small = (a < SMALL) & ((x < 1) | (a == 0) | (a ** (1.0 - order) > 1 + x))
-    raised = np.where(is_small, a + 1, a)
-    center = np.log(x) - sc.psi(raised)
+    raised = xp.where(is_small, a + 1, a)
+    center = xp.log(x) - sc.psi(raised)
     cumulants = [-sc.polygamma(k, raised) for k in range(1, order)]
-    mean = _mean_of_gamma_tail(order, raised, x, center, cumulants)
-    tail = np.where(center < 0, sc.gammainc(raised, x), -sc.gammaincc(raised, x))
-    density = np.exp(sc.xlogy(a, x) - x - sc.gammaln(raised))
+    mean = _mean_of_gamma_tail(xp, order, raised, x, center, cumulants)
+    tail = xp.where(center < 0, sc.gammainc(raised, x), -sc.gammaincc(raised, x))
+    density = xp.exp(sc.xlogy(a, x) - x - sc.gammaln(raised))
     step = density * bell_polynomial(order, lambda k: center if k == 1 else cumulants[k - 2])
-    return np.where(inside, tail * mean + np.where(is_small, step, 0), np.where(at_end, 0, np.nan))
+    return xp.where(inside, tail * mean + xp.where(is_small, step, 0), xp.where(at_end, 0, xp.full_like(x, math.nan)))
 
 
-def _mean_of_gamma_tail(order: int, a, x, center, cumulants: list[Any]):
+def _mean_of_gamma_tail(xp, order: int, a, x, center, cumulants: list[Any]):
     """Integrate over v = |log(t / x)| below x where `center` is negative, and above it elsewhere."""
     is_lower, excess = center < 0, x - a
-    length = np.where(is_lower, _length_below(a, x), _length_above(x, excess))
-    nodes, weights = _quadrature()
-    v = np.where(is_lower, -1.0, 1.0)[:, None] * (length[:, None] * nodes)
-    weights = weights * np.exp(-excess[:, None] * v - x[:, None] * (np.expm1(v) - v))
+    length = xp.where(is_lower, _length_below(xp, a, x), _length_above(xp, x, excess))
+    nodes, weights = map(xp.array, _quadrature())
+    v = xp.where(is_lower, -length, length)[:, None] * nodes
+    weights = weights * xp.exp(-excess[:, None] * v - x[:, None] * (xp.expm1(v) - v))
     polynomial = bell_polynomial(order, lambda k: center[:, None] + v if k == 1 else cumulants[k - 2][:, None])
     return (weights * polynomial).sum(-1) / weights.sum(-1)
 
 
-def _length_below(a, x):
+def _length_below(xp, a, x):
     """Return the root of (a - x) v + x v**2 / (2 + v) = DEPTH, as v - 1 + exp(-v) >= v**2 / (2 + v)."""
     half = 2 * (a - x) - DEPTH
-    root = np.sqrt(half * half + 8 * DEPTH * a)
-    return np.where(half > 0, 4 * DEPTH / np.where(half > 0, half + root, 1), (root - half) / (2 * a))
+    root = xp.sqrt(half * half + 8 * DEPTH * a)
+    return xp.where(half > 0, 4 * DEPTH / xp.where(half > 0, half + root, 1), (root - half) / (2 * a))
 
 
-def _length_above(x, excess):
+def _length_above(xp, x, excess):
     """Return about the root of excess v + x (exp(v) - 1 - v) = DEPTH."""
-    depth = DEPTH + np.where(excess < 0, 5, 0)
-    start = np.minimum(np.log(2 * (depth / x + 1)), np.sqrt(2 * depth / x))
-    start = np.minimum(start, np.where(excess > 0, DEPTH / np.where(excess > 0, excess, 1), np.inf))
+    depth = xp.where(excess < 0, xp.full_like(x, DEPTH + 5), xp.full_like(x, DEPTH))
+    start = xp.minimum(xp.log(2 * (depth / x + 1)), xp.sqrt(2 * depth / x))
+    start = xp.minimum(start, xp.where(excess > 0, DEPTH / xp.where(excess > 0, excess, 1), math.inf))
 
     def drop(v) -> tuple[Any, Any]:
-        return excess * v + x * (np.expm1(v) - v) - DEPTH, excess + x * np.expm1(v)
+        return excess * v + x * (xp.expm1(v) - v) - DEPTH, excess + x * xp.expm1(v)
 
-    return _newton_from_above(start, drop, 4)
+    return _newton_from_above(xp, start, drop, 4)
 
 
 # -- the beta distribution
@@ -214,7 +215,7 @@ def _length_of_beta(near, far, x):
         shrunk = x * np.exp(-v)
         return near * v + total * np.log1p(x * np.expm1(-v)) - DEPTH, near - total * shrunk / (1 - x + shrunk)
 
-    return _newton_from_above((DEPTH - total * np.log1p(-x)) / near, drop, 12)
+    return _newton_from_above(np, (DEPTH - total * np.log1p(-x)) / near, drop, 12)
 
 
 COMPLEX_TERMS, LEAST = 14, 15
@@ -300,25 +301,32 @@ BERNOULLI = (*(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -361
 def zeta_derivative(x: Any, y: Any, *, order: int) -> Any:
     """Return the derivative of the sum of (k + y)**-x by x, for positive y; beside x = 1 and below, down to 0, too."""
     dtype = np.result_type(x, y)
-    x, y = x.astype(np.float64), y.astype(np.float64)
     with np.errstate(all="ignore"):
-        total = sum([_power(order, x, y + k) for k in range(TERMS)])
-        end = y + TERMS
-        total = total + 0.5 * _power(order, x, end)
-        for m in range(order + 1):
-            pole = (-1.0) ** m * factorial(m) / (x - 1) ** (m + 1)
-            total = total + comb(order, m) * pole * end * _power(order - m, x, end)
-        for j, bernoulli in enumerate(BERNOULLI, 1):
-            rising, scale = _rising(2 * j - 1), bernoulli / factorial(2 * j)
-            for m in range(min(order, 2 * j - 1) + 1):
-                part = rising.deriv(m)(x) * _power(order - m, x, end) * end ** (1 - 2 * j)
-                total = total + comb(order, m) * scale * part
-        return np.where(y > 0, total, np.nan).astype(dtype)
+        return zeta_slope(np, order, x.astype(np.float64), y.astype(np.float64)).astype(dtype)
 
 
-def _power(order: int, x, base):
+def zeta_slope(xp: Any, order: int, x: Any, y: Any) -> Any:
+    """Return the derivative for arrays of a namespace."""
+    total = sum([_power(xp, order, x, y + k) for k in range(TERMS)])
+    end = y + TERMS
+    total = total + 0.5 * _power(xp, order, x, end)
+    for m in range(order + 1):
+        pole = (-1.0) ** m * factorial(m) / (x - 1) ** (m + 1)
+        total = total + comb(order, m) * pole * end * _power(xp, order - m, x, end)
+    for j, bernoulli in enumerate(BERNOULLI, 1):
+        rising, scale = _rising(2 * j - 1), bernoulli / factorial(2 * j)
+        for m in range(min(order, 2 * j - 1) + 1):
+            value = xp.zeros_like(x)
+            for coefficient in rising.deriv(m).coef[::-1].tolist():
+                value = value * x + coefficient
+            part = value * _power(xp, order - m, x, end) * end ** (1 - 2 * j)
+            total = total + comb(order, m) * scale * part
+    return xp.where(y > 0, total, math.nan)
+
+
+def _power(xp, order: int, x, base):
     """Return the derivative of base**-x by x."""
-    return (-np.log(base)) ** order * base**-x
+    return (-xp.log(base)) ** order * base**-x
 
 
 @functools.cache

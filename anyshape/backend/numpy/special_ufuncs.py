@@ -5,6 +5,7 @@ Traits of further special functions: elementwise and expensive.
 
 import functools
 import inspect
+import math
 from typing import Any
 
 import numpy as np
@@ -74,29 +75,29 @@ def _carlson(*xs, orders: tuple[int, int, int, int]):
     with np.errstate(all="ignore"):
         for start in range(0, result.size, BLOCK):
             block = slice(start, start + BLOCK)
-            result[block] = _integral(orders, [x[block] for x in flat])
+            result[block] = carlson(np, orders, [x[block] for x in flat])
     return result.reshape(arrays[0].shape)
 
 
-def _integral(orders: tuple[int, int, int, int], xs: list[Any]):
+def carlson(xp: Any, orders: tuple[int, int, int, int], xs: list[Any]) -> Any:
+    """Return the integral for vectors of a namespace."""
     used = xs if orders[3] else xs[:3]
     exponents = [-0.5 - k for k in orders[:3]] + [-orders[3]]
-    stacked = np.stack(used)
-    inside = np.all(stacked >= 0, axis=0) & np.all(np.isfinite(stacked), axis=0)
-    positive = np.where(stacked > 0, stacked, np.inf)
-    low, high = np.log(np.min(positive, axis=0)), np.log(np.max(np.where(stacked > 0, stacked, 0), axis=0))
-    span = high - low + 2 * TAIL
-    points = max(POINTS, int(np.max(span, initial=0, where=np.isfinite(span)) / STEP))
+    stacked = xp.stack(used)
+    inside = xp.all((stacked >= 0) & xp.isfinite(stacked), axis=0)
+    low = xp.log(xp.min(xp.where(stacked > 0, stacked, math.inf), axis=0))
+    span = xp.log(xp.max(xp.where(stacked > 0, stacked, 0), axis=0)) - low + 2 * TAIL
+    points = max(POINTS, int(xp.max(xp.where(xp.isfinite(span), span, 0), axis=0) / STEP))
     step = span / (points - 1)
-    u = (low - TAIL)[:, None] + step[:, None] * np.arange(points)
-    t = np.exp(u)
-    logarithm = u.copy()
+    u = (low - TAIL)[:, None] + step[:, None] * xp.array(np.arange(float(points)))
+    t, logarithm = xp.exp(u), u
     for x, exponent in zip(used, exponents, strict=False):
-        logarithm += exponent * np.log(t + x[:, None])
-    value = step * np.exp(logarithm).sum(-1)
-    zeros = np.sum(stacked == 0, axis=0)
-    raised = np.any([(x == 0) & (k > 0) for x, k in zip(used, orders, strict=False)], axis=0)
-    return np.where(inside, np.where((zeros > 1) | raised, np.inf, value), np.nan)
+        logarithm = logarithm + exponent * xp.log(t + x[:, None])
+    value = step * xp.sum(xp.exp(logarithm), axis=-1)
+    total = xp.zeros_like(low)
+    for x, k in zip(used, orders, strict=False):  # two zeros, or one whose exponent is raised, make it infinite
+        total = xp.where(x == 0, total + (2 if k else 1), total)
+    return xp.where(inside, xp.where(total > 1, math.inf, value), math.nan)
 
 
 kernel(su.carlson_integral_op, _carlson)

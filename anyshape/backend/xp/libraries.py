@@ -327,7 +327,7 @@ class _Torch(Library):
             try:
                 return run(*arrays)
             except (NotImplementedError, RuntimeError) as error:
-                if not self.has_values and " meta" in str(error):
+                if not self.has_values and "meta" in str(error):
                     raise self._without_values() from error
                 if not isinstance(error, NotImplementedError) or "implement" not in str(error):
                     raise  # of the user's own function
@@ -361,7 +361,7 @@ class _Jax(Library):
         return getattr(target.at[positions], method)(rows)
 
     def special(self, name: str) -> Any:
-        return getattr(jax_special, name, None)
+        return getattr(jax_special, "digamma" if name == "psi" else name, None)
 
     def solve_triangular(self, a: Any, b: Any, lower: bool, unit: bool) -> Any:
         solve = jax_linalg.solve_triangular

@@ -1,10 +1,14 @@
 """Kernels of special functions: the library's by SciPy's names, and compositions of elementary functions."""
 
+import functools
 import math
 
+import numpy as np
+
+from anyshape.backend.numpy._parameter_derivatives import gammainc_slope, zeta_slope
 from anyshape.backend.numpy.special import SERIES_UP_TO, TERMS
 from anyshape.backend.xp.elementwise import logistic_slope, saturated
-from anyshape.backend.xp.libraries import alike, kernel
+from anyshape.backend.xp.libraries import alike, kernel, numpy_dtype
 from anyshape.ops import special as sp
 
 alike(
@@ -102,6 +106,70 @@ def _expit_slope(xp, x, y):
     return saturated(xp, y, x, lambda y: (1 - y) * y, lambda x: logistic_slope(xp, x))
 
 
+# -- integrals and sums, as for NumPy
+
+BLOCK = 4096  # elements at once, of 64 points or more each
+
+
+class _Functions:
+    """Special functions of a library under SciPy's names, as attributes."""
+
+    def __init__(self, xp):
+        self._xp = xp
+
+    def polygamma(self, order, x):
+        return _polygamma(self._xp, x, order=order)
+
+    def __getattr__(self, name):
+        return getattr(self._xp, f"special_{name}")
+
+
+def by_blocks(compute):
+    """Return a kernel that calls `compute(xp, *vectors, **params)` with vectors of float64 for a block at a time."""
+
+    def run(xp, *xs, **params):
+        shape, wide = np.broadcast_shapes(*[tuple(x.shape) for x in xs]), np.dtype(float)
+        flat = [xp.reshape(xp.broadcast_to(xp.convert(x, wide), shape), (-1,)) for x in xs]
+        count = math.prod(shape)
+        blocks = [slice(i, min(i + BLOCK, count)) for i in range(0, count, BLOCK)]
+        parts = [compute(xp, *[x[block] for x in flat], **params) for block in blocks]
+        joined = xp.concat(parts) if parts else flat[0]
+        return xp.convert(xp.reshape(joined, shape), numpy_dtype(xs[-1]))
+
+    return run
+
+
+DUPLICATIONS = 30  # each takes differences to a quarter, and errors are their squares
+
+
+def _carlson(xp, x, y, z, *, is_second=False):
+    """Return Carlson's integral of the first or the second kind, by duplication: DLMF 19.36."""
+    least = float(np.finfo(numpy_dtype(x)).tiny)  # SciPy takes denormal numbers for 0
+    weights = zip((x, y, z), (1, 1, 1 + is_second), strict=True)
+    zeros = sum([xp.where(v < least, xp.full_like(v, weight), xp.zeros_like(v)) for v, weight in weights])
+    inside, far = (x >= 0) & (y >= 0) & (z >= 0), xp.isinf(x) | xp.isinf(y) | xp.isinf(z)
+    total, factor = xp.zeros_like(x + y + z), 1.0
+    for _ in range(DUPLICATIONS):
+        a, b, c = xp.sqrt(x), xp.sqrt(y), xp.sqrt(z)
+        shift = a * (b + c) + b * c
+        if is_second:
+            total = total + factor / (c * (z + shift))
+            factor /= 4
+        x, y, z = (x + shift) / 4, (y + shift) / 4, (z + shift) / 4
+    mean = (x + y + 3 * z) / 5 if is_second else (x + y + z) / 3
+    value = 3 * total + factor / (mean * xp.sqrt(mean)) if is_second else 1 / xp.sqrt(mean)
+    value = xp.where(zeros > 1, math.inf, xp.where(far, 0.0, value))
+    return xp.where(inside, value, math.nan)
+
+
+def _degenerate(xp, x, y):
+    """Return Carlson's elliprc; its principal value for negative y: DLMF 19.20.14."""
+    is_left = y < 0
+    first, second = xp.where(is_left, x - y, x), xp.abs(y)
+    value = _carlson(xp, first, second, second)
+    return xp.where(y == 0, math.nan, xp.where(is_left, xp.sqrt(x / first) * value, value))
+
+
 kernel(sp.expit_op, _expit, alike="special_expit")
 kernel(sp.log_expit_op, lambda xp, x: xp.minimum(x, xp.zeros_like(x)) - xp.log1p(xp.exp(-xp.abs(x))))
 kernel(sp.expit_slope_op, _expit_slope)
@@ -117,3 +185,11 @@ kernel(sp.gamma_op, _gamma, alike="special_gamma")
 kernel(sp.rgamma_op, lambda xp, x: xp.where((x <= 0) & (xp.floor(x) == x), xp.zeros_like(x), 1 / _gamma(xp, x)))
 kernel(sp.polygamma_op, _polygamma)
 kernel(sp.betaincc_op, lambda xp, a, b, x: xp.special_betainc(b, a, 1 - x))
+kernel(sp.elliprf_op, _carlson)
+kernel(sp.elliprd_op, functools.partial(_carlson, is_second=True))
+kernel(sp.elliprc_op, _degenerate)
+kernel(
+    sp.gammainc_derivative_op,
+    by_blocks(lambda xp, a, x, *, order: gammainc_slope(xp, _Functions(xp), order, a, x)),
+)
+kernel(sp.zeta_derivative_op, by_blocks(lambda xp, x, y, *, order: zeta_slope(xp, order, x, y)))
