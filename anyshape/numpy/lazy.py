@@ -46,7 +46,16 @@ def _ordered(function: Any) -> Any:
     return functools.wraps(function)(sorting)
 
 
-_OPTIONS = {"sort": _ordered, "argsort": _ordered}
+def _apart(function: Any) -> Any:
+    """Return a function whose results share no memory unless that is asked for: the standard leaves it open."""
+
+    def reshaping(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
+        return function(x, shape, copy=True if copy is None else copy)
+
+    return functools.wraps(function)(reshaping)
+
+
+_OPTIONS = {"sort": _ordered, "argsort": _ordered, "reshape": _apart}
 _MODULES = {"special": "anyshape.scipy.special"}  # which SciPy asks a namespace for
 
 
@@ -88,7 +97,3 @@ def _namespace(name: str) -> Namespace:
 def namespace() -> Namespace:
     """Return the namespace of traced arrays."""
     return _namespace("anyshape.numpy")
-
-
-# else functions for any namespace would take it for an array that cannot be written to, and write to a copy
-ConcreteArray.__array_namespace__ = lambda self, *, api_version=None: namespace()

@@ -21,6 +21,7 @@ from anyshape.graph.ir.graph import Handle
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.promotion import NUMERIC, as_traced
+from anyshape.support.packages import load
 from anyshape.support.true_types import STANDS_FOR
 
 Operator: TypeAlias = Callable[..., Any]
@@ -104,7 +105,6 @@ class ConcreteArray(Handle):
     __array_priority__ = 1000
     __hash__: Any = None
     become: Callable[..., None]  # makes it a traced array
-    __array_namespace__: Callable[..., Any]
 
     def __init__(self, array: np.ndarray, memory: ConcreteMemory) -> None:
         self.value, self.memory = array, memory
@@ -131,6 +131,10 @@ class ConcreteArray(Handle):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self.value, dtype, copy=copy)
+
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        # that of NumPy would take it for an array that cannot be written to, and write to a copy
+        return load("anyshape.numpy.lazy").namespace()
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         outs = options.get("out", ())
