@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from anyshape.support.packages import libraries, torch
@@ -18,6 +19,7 @@ def function(function: Callable[..., Any]) -> Callable[..., Any]:
 
     It is a node of autograd's graph. Its cotangents, and their derivatives of any order, are computed by programs of
     the derivative, which compute the value once more. Arguments and results are trees of tensors and numbers.
+    `torch.func.grad`, `jacrev` and `vmap` take it too, by derivatives and batches of anyshape.
 
     >>> import numpy as np
     >>> import anyshape.torch
@@ -30,9 +32,9 @@ def _of(differentiable: Pullback) -> Callable[..., Any]:
     @functools.wraps(differentiable.function)
     def called(*args: Any, **kwargs: Any) -> Any:
         leaves, tree = pytrees.flatten((args, kwargs), differentiable.name)
-        outputs: list[Any] = []
+        outputs = SimpleNamespace(tree=None)  # which functorch copies no part of
         results = _node().apply(differentiable, tree, outputs, *leaves)
-        return pytrees.unflatten(outputs[0], results)
+        return pytrees.unflatten(outputs.tree, results)
 
     return called
 
@@ -40,18 +42,21 @@ def _of(differentiable: Pullback) -> Callable[..., Any]:
 @functools.cache
 def _node() -> Any:
     """Return the class of nodes of autograd's graph, which PyTorch defines."""
-    rules = {"forward": staticmethod(_forward), "backward": staticmethod(_backward)}
-    return type("Program", (torch.autograd.Function,), rules)
+    rules = {"forward": _forward, "setup_context": _set_up, "backward": _backward, "vmap": _batched}
+    return type("Program", (torch.autograd.Function,), {k: staticmethod(rule) for k, rule in rules.items()})
 
 
-def _forward(ctx: Any, differentiable: Pullback, tree: Any, outputs: list[Any], *leaves: Any) -> Any:
-    results, out_tree = pytrees.flatten(differentiable.value(tree, leaves))
-    outputs.append(out_tree)
+def _forward(differentiable: Pullback, tree: Any, outputs: SimpleNamespace, *leaves: Any) -> Any:
+    results, outputs.tree = pytrees.flatten(differentiable.value(tree, leaves))
+    return tuple(results)
+
+
+def _set_up(ctx: Any, inputs: Any, results: Any) -> None:
+    differentiable, tree, _, *leaves = inputs
     ctx.differentiable, ctx.tree = differentiable, tree
     ctx.numbers = [None if _is_tensor(x) else x for x in leaves]
     ctx.save_for_backward(*filter(_is_tensor, leaves))
     ctx.mark_non_differentiable(*[y for y in results if not _is_inexact(y)])
-    return tuple(results)
 
 
 def _backward(ctx: Any, *cotangents: Any) -> Any:
@@ -61,6 +66,13 @@ def _backward(ctx: Any, *cotangents: Any) -> Any:
     pullback = _of(ctx.differentiable.pulled(ctx.tree, tuple(wrt)))
     by_leaf = dict(zip(wrt, pullback(leaves, list(filter(_is_inexact, cotangents))), strict=True))
     return None, None, None, *[by_leaf.get(i) for i in range(len(leaves))]
+
+
+def _batched(_: Any, axes: Any, differentiable: Pullback, tree: Any, outputs: SimpleNamespace, *leaves: Any) -> Any:
+    of_batch, trees = differentiable.batched(tree, tuple(axes[3:]))
+    results = _of(of_batch)(*leaves)
+    (outputs.tree,) = trees
+    return tuple(results), (0,) * len(results)
 
 
 def _is_tensor(x: Any) -> bool:

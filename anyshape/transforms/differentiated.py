@@ -10,6 +10,7 @@ from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.grad import vjp
 from anyshape.transforms.jit import jit
 from anyshape.transforms.jitted import Jitted
+from anyshape.transforms.vmap import vmap
 
 
 class Pullback:
@@ -22,6 +23,7 @@ class Pullback:
         self.function, self.name = function, pytrees.function_name(function)
         self.jitted: Jitted = function if isinstance(function, Jitted) else jit(function)
         self._pulled: dict[Any, Pullback] = {}
+        self._batched: dict[Any, tuple[Pullback, list[Any]]] = {}
 
     def value(self, tree: Any, leaves: Sequence[Any]) -> Any:
         """Return the value for the leaves of arguments."""
@@ -46,6 +48,21 @@ class Pullback:
         pull.__name__ = pull.__qualname__ = f"pullback of {self.name}"
         self._pulled[tree, wrt] = Pullback(pull)
         return self._pulled[tree, wrt]
+
+    def batched(self, tree: Any, axes: tuple[int | None, ...]) -> tuple[Pullback, list[Any]]:
+        """Return the function of batches of leaves, and a list that has the tree of one result once it was called."""
+        if (known := self._batched.get((tree, axes))) is None:
+            trees: list[Any] = []
+
+            def one(*leaves: Any) -> list[Any]:
+                args, kwargs = pytrees.unflatten(tree, leaves)
+                results, out_tree = pytrees.flatten(self.function(*args, **kwargs))
+                trees[:] = [out_tree]
+                return results
+
+            one.__name__ = one.__qualname__ = self.name
+            known = self._batched[tree, axes] = Pullback(vmap(one, in_axes=axes)), trees
+        return known
 
 
 def _inexact(results: Sequence[Any]) -> list[Any]:

@@ -67,7 +67,7 @@ class Backend:
         import anyshape.numpy as anp
         from anyshape.scipy import special
 
-        anyshape.config.traceback = "full"  # reasons are told by names of frames
+        anyshape.config.traceback = "full"  # names of frames are reasons
         for name in dir(special):  # they look SciPy's functions up, which tests replace
             getattr(special, name, None)
         check = _array_api._strict_check

@@ -329,6 +329,9 @@ class _Torch(Library):
             except (NotImplementedError, RuntimeError) as error:
                 if not self.has_values and "meta" in str(error):
                     raise self._without_values() from error
+                if any(map(is_transformed, arrays)):
+                    problem = "its tensors are inside of a transformation of torch.func"
+                    raise UnsupportedFunctionError("a call", problem, _WRAP) from error
                 if not isinstance(error, NotImplementedError) or "implement" not in str(error):
                     raise  # of the user's own function
                 advice = "convert to another dtype, such as float64 or int64, or pass arrays of NumPy"
@@ -519,10 +522,19 @@ def _wrong_tensor(x: Any) -> tuple[str, str] | None:
         return f"is a tensor of class {type(x).__name__}", "pass x.as_subclass(torch.Tensor)"
     if x.layout is not torch.strided:
         return f"is a tensor of layout {x.layout}", "pass x.to_dense()"
+    if is_transformed(x):
+        return "is a tensor inside of a transformation of torch.func", _WRAP
     if x.requires_grad and torch.is_grad_enabled():
-        advice = "wrap the function in anyshape.torch.function, or pass x.detach()"
-        return "is a tensor that requires grad, which anyshape would not see", advice
+        return "is a tensor that requires grad, which anyshape would not see", f"{_WRAP}, or pass x.detach()"
     return None
+
+
+_WRAP = "wrap the function in anyshape.torch.function"
+
+
+def is_transformed(x: Any) -> bool:
+    """Return whether a tensor stands for others inside of `torch.func.grad`, `vmap` and their like."""
+    return bool(torch._C._functorch.is_functorch_wrapped_tensor(x))
 
 
 def common_library(arguments: Sequence[tuple[str, Any]], function: str) -> Library:

@@ -143,6 +143,9 @@ def test_plain_code_of_a_program_and_what_explain_says():
     program = anyshape.trace(loss)(W, X)
     plain = program.as_function("array_api_strict")
     np.testing.assert_allclose(numbers(plain(array(W), array(X[:2]))), loss(W, X[:2]), rtol=1e-12)
+    plain = anyshape.trace(lambda x: anyshape.cond(np.sum(x) > 0, np.sin, np.cos, x))(W).as_function("array_api_strict")
+    for w in (abs(W), -abs(W)):
+        np.testing.assert_allclose(numbers(plain(array(w))), np.sin(w) if np.sum(w) > 0 else np.cos(w), rtol=1e-12)
     f = anyshape.jit(lambda x, i: (x[i], x[x > 0]))
     f(array(W), array([0], np.int64))
     text = str(f.explain())

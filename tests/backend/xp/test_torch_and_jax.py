@@ -27,34 +27,128 @@ def test_pytorch_differentiates_a_function_to_second_order():
     assert torch.autograd.gradgradcheck(lambda x: cube(x, 2.0), (w,))
 
 
-def test_tensors_that_programs_cannot_take():
+BAD = {  # what to make of a tensor of three ones, and what the error says
+    "requires grad": (lambda torch, x: x.requires_grad_(), ArgumentError, "which anyshape would not see\n  wrap"),
+    "a parameter": (lambda torch, x: torch.nn.Parameter(x), ArgumentError, "requires grad"),
+    "sparse": (lambda torch, x: x.to_sparse(), ArgumentError, r"layout torch.sparse_coo\n  pass x.to_dense\(\)"),
+    "sparse rows": (lambda torch, x: torch.diag(x).to_sparse_csr(), ArgumentError, "layout torch.sparse_csr"),
+    "quantised": (
+        lambda torch, x: torch.quantize_per_tensor(x, 0.1, 0, torch.quint8), ArgumentError,
+        r"quantised tensor\n  pass x.dequantize\(\)",
+    ),
+    "bfloat16": (lambda torch, x: x.bfloat16(), ArgumentError, r"dtype torch.bfloat16\n  convert it to bool, integers"),
+    "float8": (lambda torch, x: x.to(torch.float8_e4m3fn), ArgumentError, "float8_e4m3fn"),
+    "complex32": (lambda torch, x: torch.ones(3, dtype=torch.complex32), ArgumentError, "complex32"),
+    "nested": (
+        lambda torch, x: torch.nested.nested_tensor([x, x[:2]], layout=torch.jagged), ArgumentError, "nested tensor",
+    ),
+    "a subclass": (lambda torch, x: x.as_subclass(type("Sub", (torch.Tensor,), {})), ArgumentError, "class Sub"),
+    "uint16": (lambda torch, x: x.to(torch.uint16), UnsupportedFunctionError, "PyTorch on cpu says"),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor|.*[Ss]parse CSR|ComplexHalf")
+@pytest.mark.parametrize("case", BAD)
+def test_tensors_that_programs_cannot_take(case):
     torch = pytest.importorskip("torch")
     pytest.importorskip("array_api_compat")
-    f = anyshape.jit(np.sin)
-    f(torch.ones(3))
-    f(torch.ones(3))  # by its fast path from here on
-    for tensor, message in (
-        (torch.ones(3, requires_grad=True), "requires grad"),
-        (torch.ones(3).to_sparse(), "layout"),
-        (torch.ones(3, dtype=torch.bfloat16), "bfloat16"),
-        (torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged), "nested"),
-        (torch.ones(3).as_subclass(type("Sub", (torch.Tensor,), {})), "class Sub"),
+    make, error, message = BAD[case]
+    f = anyshape.jit(lambda x: np.square(x) + x)
+    for _ in range(2):  # by its fast path from the second time on
+        with pytest.raises(error, match=message):
+            f(make(torch, torch.ones(3)))
+        assert f(torch.ones(3)).tolist() == [2, 2, 2]
+    if case in ("requires grad", "a parameter"):
+        with torch.no_grad():
+            assert f(make(torch, torch.ones(3))).tolist() == [2, 2, 2]
+
+
+def test_views_and_dtypes_are_taken_as_they_are():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    z = torch.tensor([1 + 2j, 3j])
+    torch.testing.assert_close(anyshape.jit(lambda z: z * 2)(z.conj()), z.conj() * 2)
+    torch.testing.assert_close(anyshape.jit(lambda x: x * 2)(z.conj().imag), -2 * z.imag)  # a negative view
+    half = anyshape.jit(lambda x: x + np.arange(3) / 2)
+    narrow, wide = torch.ones(3, dtype=torch.float32), torch.ones(3, dtype=torch.float64)
+    try:
+        for default in (torch.float64, torch.float32):
+            torch.set_default_dtype(default)
+            for x, dtype in ((narrow, torch.float64), (wide, torch.float64)):
+                result = half(x)
+                assert result.dtype is dtype and result.tolist() == [1, 1.5, 2]
+            assert anyshape.jit(lambda x: x + 1.5)(narrow).dtype is torch.float32
+        torch.set_default_device("meta")
+        assert half(wide).tolist() == [1, 1.5, 2]
+    finally:
+        torch.set_default_device("cpu")
+        torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("where", ["cpu", "meta"])
+def test_mixed_libraries_and_devices_are_named(where):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    matrix = torch.ones((3, 3), device=where)
+    others = {"an array of NumPy": np.ones(3)} | (
+        {"an array of PyTorch on cpu": torch.ones(3)} if where == "meta" else {}
+    )
+    product = lambda p: p["w"] @ p["x"]
+    for called in (anyshape.jit(product), anyshape.grad(lambda p: np.sum(product(p)))):
+        for home, x in others.items():
+            with pytest.raises(
+                ArgumentError, match=rf"p\['x'\] is {home}, and p\['w'\] is an array of PyTorch on {where}"
+            ):
+                called({"w": matrix, "x": x})
+    program = anyshape.trace(np.dot)(np.ones((3, 3)), np.ones(3))
+    with pytest.raises(ArgumentError, match="is an array of NumPy, and"):
+        program(matrix.double(), np.ones(3))
+
+
+def test_tensors_without_values_have_shapes_alone():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    gradient = anyshape.grad(lambda w, x: np.mean(np.tanh(x @ w)))
+    w, x = (torch.empty(shape, device="meta") for shape in ((3, 2), (7, 3)))
+    assert gradient(w, x).shape == (3, 2)  # any copy to the host would raise
+    for reads in (
+        lambda x: x * 2 if np.sum(x) > 0 else x,
+        lambda x: anyshape.cond(np.sum(x) > 0, np.sin, np.cos, x),
+        lambda x: x[x > 0],
+        lambda x: anyshape.while_loop(lambda x: np.max(x) > 1, lambda x: x / 2, x),
     ):
-        with pytest.raises(ArgumentError, match=message):
-            f(tensor)
-    with pytest.raises(UnsupportedFunctionError, match="PyTorch on cpu says"):
-        anyshape.jit(lambda x: x + 1)(torch.ones(3, dtype=torch.uint16))
-    with torch.no_grad():
-        f(torch.ones(3, requires_grad=True))
+        with pytest.raises(UnsupportedFunctionError, match="reads values, and arrays of PyTorch on meta have none"):
+            anyshape.jit(reads)(x)
+
+
+def test_slopes_near_saturation_and_nan():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
     slope = anyshape.grad(lambda x: np.sum(np.tanh(x)))
     for values in ([], [0.5], [0.5, 20.0], [np.nan, 0.5, 20.0], [np.nan, 20.0]):
         x = np.array(values)
         np.testing.assert_allclose(slope(torch.from_numpy(x)).numpy(), slope(x), rtol=1e-12)
-    z = torch.tensor([1 + 2j, 3j])
-    torch.testing.assert_close(anyshape.jit(lambda z: z * 2)(z.conj()), z.conj() * 2)
-    gradient = anyshape.grad(lambda w, x: np.mean(np.tanh(x @ w)))
-    w, x = (torch.empty(shape, device="meta") for shape in ((3, 2), (7, 3)))
-    assert gradient(w, x).shape == (3, 2)  # any copy to the host would raise
+
+
+def test_transformations_of_pytorch_take_wrapped_functions_alone():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    ours = anyshape.torch.function(lambda w, x: {"y": np.tanh(x @ w), "n": np.argmax(x)})
+    theirs = lambda w, x: {"y": torch.tanh(x @ w), "n": torch.argmax(x)}
+    w, x = torch.from_numpy(W.copy()), torch.from_numpy(RNG.normal(size=(4, 5, 3)))
+    square = lambda f: lambda w, x: f(w, x)["y"].square().sum()
+    for transform in (
+        lambda f: torch.func.vmap(f, in_dims=(None, 0))(w, x),
+        lambda f: torch.func.vmap(torch.func.grad(square(f)), in_dims=(None, 1))(w, x),
+        lambda f: torch.func.jacrev(torch.func.grad(square(f)))(w, x[0]),
+    ):
+        for got, want in zip(optree.tree_leaves(transform(ours)), optree.tree_leaves(transform(theirs)), strict=True):
+            torch.testing.assert_close(got, want)
+    jitted = anyshape.jit(lambda w, x: np.tanh(x @ w) * 2 + 1)
+    for _ in range(2):
+        with pytest.raises(anyshape.AnyshapeError, match=r"inside of a transformation of torch\.func\n  wrap"):
+            torch.func.vmap(jitted, in_dims=(None, 0))(w, x)
+        jitted(w, x[0])
 
 
 def test_jax_differentiates_and_compiles_a_function():
@@ -76,6 +170,22 @@ def test_jax_differentiates_and_compiles_a_function():
                 jax.jit(anyshape.jit(reads))(rows[0])
     narrow = anyshape.jit(lambda x: (np.mean(x), np.argmax(x)))(jax.numpy.ones(3, "float32"))
     assert [str(y.dtype) for y in narrow] == ["float32", "int64"]
+
+
+def test_plain_code_runs_the_branch_that_values_choose():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    for function in (
+        lambda x: anyshape.cond(np.sum(x) > 0, np.sin, np.cos, x),
+        lambda x: anyshape.scan(lambda c, y: (anyshape.cond(c > y, np.sin, np.cos, c - y), c), np.zeros(()), x),
+        lambda x: anyshape.while_loop(lambda x: np.max(x) > 1, lambda x: x / 2, x),
+        lambda x: x[x > 0],
+    ):
+        plain, jitted = anyshape.trace(function)(np.ones(3)).as_function("torch"), anyshape.jit(function)
+        for x in (np.array([5.0, -2, 3, 4]), np.array([-5.0, 2, -3, -4])):
+            results = zip(optree.tree_leaves(plain(torch.from_numpy(x))), optree.tree_leaves(jitted(x)), strict=True)
+            for got, want in results:
+                np.testing.assert_allclose(got.numpy(), want, rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:Dynamo detected")
