@@ -6,6 +6,7 @@ No library is imported that its user has not imported: an array tells by the mod
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -370,7 +371,8 @@ class _Jax(Library):
         solve = jax_linalg.solve_triangular
         if a.ndim == 2:
             return solve(a, b, lower=lower, unit_diagonal=unit)
-        flat = [self.namespace.reshape(x, (-1, *x.shape[-2:])) for x in (a, b)]
+        count = math.prod(a.shape[:-2])  # -1 fails where a size is 0
+        flat = [self.namespace.reshape(x, (count, *x.shape[-2:])) for x in (a, b)]
         solved = self.jax.vmap(functools.partial(solve, lower=lower, unit_diagonal=unit))(*flat)
         return self.namespace.reshape(solved, b.shape)
 
