@@ -508,7 +508,7 @@ def _of_option(error: Exception) -> str:
     unknown = elsewhere.UNKNOWN_OPTION.search(str(error)) if isinstance(error, TypeError) else None
     if match := _STACKS.match(str(error)):
         return f"pass the arrays as one list: np.{match[1]}([x, y])"
-    if unknown is None or not (_is_of_numpy(unknown[1] or "") or ends_in_library(error) or _of_scipy(unknown[1])):
+    if unknown is None or not (_is_of_numpy(unknown[1] or "") or ends_in_library(error) or _of_scipy(unknown[1] or "")):
         return elsewhere.instead_of_value(error) if ends_in_library(error) or _OURS.search(str(error)) else ""
     return _of_keyword(unknown[1] or "", unknown[2])
 
@@ -528,7 +528,7 @@ _NOT_SET = re.compile(r"'(?:NDArray|Array)' object has no attribute '(\w+)'")
 _OURS = re.compile("'(NDArray|Array|SymDim)'")
 
 
-def _of_scipy(name: str | None) -> Any:
+def _of_scipy(name: str) -> Any:
     """Return a function or class of this name that a loaded module of `anyshape.scipy` defines, None if none does."""
     modules = [module for path, module in [*sys.modules.items()] if path.startswith("anyshape.scipy.")]
     return next((vars(m)[name] for m in modules if callable(vars(m).get(name))), None)
