@@ -1,5 +1,6 @@
 """Define the errors about sizes, shapes and specifications."""
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,10 +42,17 @@ _ADVICE = (  # what to do, by what the reason says
 NO_TRANSFORM = "a cosine transform of type 1 needs two points"  # where SciPy raises RuntimeError
 
 
-class ShapeError(AnyshapeError, ValueError, IndexError, TypeError):
+_BUILTINS = (  # what NumPy raises by operation and reason, the first that fits
+    (re.compile(r": .*(\b(index|indices|position|kth|mask)\b|out of bounds)"), IndexError),
+    (re.compile(r"^((polyfit|(bi)?splrep): (?!.*exceed)|curve_fit: .*fewer)"), TypeError),
+    (re.compile(""), ValueError),
+)
+
+
+class ShapeError(AnyshapeError):
     """Raised where the sizes of operands do not fit each other.
 
-    NumPy raises ValueError for most, IndexError for some, and `polyfit` and `splrep` raise TypeError, so this is all.
+    It is a ValueError, an IndexError or a TypeError too, as what NumPy raises there.
     """
 
     advice: str = ""
@@ -55,6 +63,38 @@ class ShapeError(AnyshapeError, ValueError, IndexError, TypeError):
         self.primitive, self.why, self.operands, self.where = primitive, why, tuple(operands), where
         self.advice = advice or self.advice or next(text for part, text in _ADVICE if re.search(part, why))
         super().__init__(f"{messages.operation(primitive, where)}: {why}{messages.at(where)}\n  {self.advice}")
+        self.be_as_numpys(f"{primitive}: {why}")
+
+    def __new__(cls, *args: Any, **_: Any) -> Any:
+        kind = cls if issubclass(cls, _OF_NUMPY) else _also(cls, ValueError)  # type: ignore[arg-type]
+        return BaseException.__new__(kind, *args)
+
+    def be_as_numpys(self, said: str) -> None:
+        """Be the built-in error that NumPy raises for a reason."""
+        if "is_also" in vars(type(self)):
+            self.__class__ = _also(type(self).__bases__[0], next(kind for part, kind in _BUILTINS if part.search(said)))
+
+    def __reduce__(self) -> Any:
+        own = type(self)
+        return (_remade, (*own.__bases__, self.args), self.__dict__) if "is_also" in vars(own) else super().__reduce__()
+
+
+_OF_NUMPY = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
+
+
+@functools.cache
+def _also(kind: type[ShapeError], builtin: type[Exception]) -> type[ShapeError]:
+    """Return a class of error that is one of Python's too, by the same name."""
+    return type(
+        kind.__name__, (kind, builtin), {"__module__": kind.__module__, "__doc__": kind.__doc__, "is_also": True}
+    )
+
+
+def _remade(kind: type[ShapeError], builtin: type[Exception], args: tuple[Any, ...]) -> ShapeError:
+    """Return a copy of an error with this message."""
+    error: ShapeError = BaseException.__new__(_also(kind, builtin))  # type: ignore[arg-type]  # classes have hashes
+    error.args = args
+    return error
 
 
 class AxisError(ShapeError, np.exceptions.AxisError):
@@ -101,9 +141,10 @@ class SizeMismatchError(ShapeError):
             demand = f"{why}; {claim} does not hold{f' for {read}' if read else ''}"
         super().__init__(primitive, demand, (), where, advice)
         self.why = reason
+        self.be_as_numpys(f"{primitive}: {reason}")
 
 
-class IndexRangeError(ShapeError):
+class IndexRangeError(ShapeError, IndexError):
     """Raised where a computed index, or the window that starts there, lies outside its axis. Nothing is written."""
 
     advice: str = "keep indices within the axis, or choose mode='clip', mode='fill' or mode='drop'"
@@ -151,7 +192,7 @@ class ViewError(ShapeError):
         super().__init__("view.reshape", f"{was} with strides {steps} cannot become {asked}: {failed}: {why}")
 
 
-class InputSizeError(SizeMismatchError):
+class InputSizeError(SizeMismatchError, ValueError):
     """Raised for an input whose size its specification does not allow.
 
     - `path` and `axis` name the input and its axis; the axis is None for the value of an integer.

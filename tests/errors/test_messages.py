@@ -791,7 +791,7 @@ CLASSES = [
 
 
 def test_every_class_has_an_instance_here():
-    assert {type(e) for e in INSTANCES} == set(CLASSES)
+    assert {getattr(errors, type(e).__name__) for e in INSTANCES} == set(CLASSES)
 
 
 @pytest.mark.parametrize("error", INSTANCES, ids=lambda e: type(e).__name__)
@@ -818,9 +818,25 @@ def test_an_error_says_what_happened_and_what_to_do(error):
     first, *advice = str(error).splitlines()
     assert first and advice and all(line.startswith("  ") for line in advice)
     builtin = {TypeError, ValueError, RuntimeError, NotImplementedError, AssertionError, OverflowError, MemoryError}
-    builtin.add(ModuleNotFoundError)
+    builtin |= {ModuleNotFoundError, IndexError, ZeroDivisionError}
     kinds = set(type(error).__mro__) & builtin
     assert kinds or type(error) is errors.AnyshapeError
+
+
+def test_an_error_of_sizes_is_what_numpy_raises_and_no_other():
+    x = np.ones(5)
+    rows = [
+        (lambda x: x[1:] * x[:2], ValueError), (lambda x: x.reshape(2, -1), ValueError), (lambda x: x[9], IndexError),
+        (lambda x: x[3, 2], IndexError), (lambda x: x[np.ones(2, bool)], IndexError),
+        (lambda x: np.take(x, [9]), IndexError),
+        (lambda x: np.polyfit(x, x[:2], 1), TypeError), (lambda x: np.delete(x, 9), IndexError),
+    ]  # fmt: skip
+    for function, kind in rows:
+        with pytest.raises(kind):
+            function(x)
+        error = fails(kind, "x", jit(function), x)
+        assert sum(isinstance(error, k) for k in (ValueError, IndexError, TypeError)) == 1
+        assert type(pickle.loads(pickle.dumps(error))) is type(error)
 
 
 def test_an_error_of_a_call_pickles():

@@ -147,6 +147,7 @@ class Builder:
         self.writable: Sequence[Traced] = ()
         # memory of enclosing graphs that its function wrote to, with the value before; None: it may not write there
         self.writes: dict[Any, Any] | None = None
+        self.counters: dict[ir.Value, tuple[Size, Size]] = {}  # of loops: where they begin, and the number of trips
         self.inputs: list[ir.Value] = []
         self.roots: dict[ir.Value, str] = {}  # values that no node makes: "input" or "constant"
         self.nodes: list[ir.Node] = []

@@ -287,9 +287,10 @@ class Scope:
         if condition.primitive == CHECK or kind_of_reason(condition.why) is not None:
             return condition.error(values, names)
         text = condition.spoken(values, names)
-        if text.is_spoken:
-            return errors.ShapeError(condition.primitive, text.demand(), operands, condition.where, text.advice())
-        return errors.ShapeError(condition.primitive, names.text(condition.why), operands, condition.where)
+        said = (text.demand(), text.advice()) if text.is_spoken else (names.text(condition.why), "")
+        error = errors.ShapeError(condition.primitive, said[0], operands, condition.where, said[1])
+        error.be_as_numpys(f"{condition.primitive}: {condition.why}")
+        return error
 
     def may_be_void(self) -> bool:
         """Return whether no sizes are known at which all conditions hold. Where there are none, all claims fail."""

@@ -4,23 +4,22 @@ Basic items of a key become slices, reversals and reshapes; integer arrays becom
 one scatter, with windows along slices.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, ShapeError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import Verdict, at_least, equal
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.prover.user_stack import is_in_try
 from anyshape.graph.shapes.array_type import ShapeGuardContext, broadcast_sizes, counted_from_start, slice_bounds
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.concrete import plain
 from anyshape.numpy.operands.promotion import asarray, is_int, operator_index, size_of, sizes
+from anyshape.numpy.operands.steady_windows import steady_width
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -182,6 +181,10 @@ class Key:
     def _traced_slice(self, axis: int, item: slice, step: Size | None) -> None:
         """Add a slice with a traced bound."""
         size, position = self.shape[axis], _position
+        if (width := steady_width(self.ctx, item.start, item.stop, step, size)) is not None:
+            self.firsts[axis], self.spans[axis] = ew.convert(item.start, _INDEX), width
+            self._range(*slice_bounds(self.ctx, slice(None, None, step), width))
+            return
         if step is not None and _is_negative(self.ctx, step):
             position, step = _mirrored, -step
             self.reversed.append(axis)
@@ -219,14 +222,8 @@ class Key:
 
     def _require(self, size: Size, least: Size, why: str) -> None:
         """Require that an axis has at least this size, if the key is checked."""
-        if not self.checked:
-            return
-        try:
+        if self.checked:
             self.ctx.require(at_least(size, least), why)
-        except ShapeError as error:
-            if is_in_try(sys._getframe(1)):  # a handler of ValueError, which that error is too, may come first
-                raise IndexError(why) from error
-            raise
 
     # -- the axes of the result
 

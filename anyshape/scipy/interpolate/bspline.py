@@ -355,6 +355,10 @@ def splrep(
         )
     if is_traced(s) or (s != 0 if s is not None else w is not None):
         raise refuse("scipy.interpolate.splrep with smoothing")
+    x = xp.asarray(x)
+    ctx = context_of("splrep", x, y)
+    ctx.require_equal(sizes(x)[0], sizes(y)[0], "x and y must have one length")
+    ctx.require(at_least(sizes(x)[0], k + 1), "the points are k or fewer")
     return tuple_of(make_interp_spline(x, y, k, check_finite=False), 0.0)  # FITPACK takes NaN
 
 

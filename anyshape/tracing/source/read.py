@@ -41,9 +41,10 @@ _FORMATS = {code for name, code in dis.opmap.items() if name.startswith("FORMAT_
 # a call of a variable; from Python 3.13 on, of anything but a method
 _LOCAL_CALL = bytes([dis.opmap["PUSH_NULL"], 0, *([dis.opmap["LOAD_FAST"]] if sys.version_info < (3, 13) else [])])
 _MEANT = {
-    "abs", "accumulate", "all", "any", "breakpoint", "chain", "combinations", "complex", "divmod", "enumerate", "float",
-    "int", "isinstance", "islice", "item", "len", "map", "math", "max", "min", "pairwise", "pow", "print", "product",
-    "range", "reduce", "repr", "reversed", "round", "set_trace", "sorted", "starmap", "str", "sum", "tolist", "zip",
+    "Counter", "abs", "accumulate", "all", "any", "breakpoint", "chain", "combinations", "complex", "divmod",
+    "enumerate", "float", "frozenset", "int", "isinstance", "islice", "item", "len", "map", "math", "max", "min",
+    "pairwise", "pow", "print", "product", "range", "reduce", "repr", "reversed", "round", "set", "set_trace",
+    "sorted", "starmap", "str", "sum", "tolist", "type", "zip",
 }  # fmt: skip  # builtins and methods that mean something else for traced values
 _MAKERS = {
     "arange", "array", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d", "atleast_3d", "block", "bool_",
@@ -139,6 +140,7 @@ class Session:
     - `in_program`: numbers of iterations of loops that became part of the program, which may be sizes.
     - `called`: for calls whose arguments are being made, the innermost last, whether they take names of sizes.
     - `tried`: traces in which something is tried, the innermost last, with the numbers of nodes and conditions before.
+    - `ending`: code of a generator that is run to its end, and how many iterations a loop of it may have.
     - `checks`: functions that are called at the end of the trace. `copies` of what objects hold, for comparison.
     """
 
@@ -158,6 +160,7 @@ class Session:
         self.lists: list[Any] = []
         self.called: list[bool] = []
         self.tried: list[tuple[Any, int, int]] = []
+        self.ending: tuple[types.CodeType, int] | None = None
 
     def leaves(self, function: Any) -> bool:
         """Return whether a function is not read, as it does not seem to need it."""

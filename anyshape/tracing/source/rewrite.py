@@ -490,12 +490,24 @@ class _Rewriter(ast.NodeTransformer):
         is_read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
         return ast.copy_location(runtime("made", node), node) if is_read else node
 
-    visit_List = visit_Dict = visit_Set = visit_SetComp = visit_DictComp = _made
+    visit_List = visit_Dict = visit_Set = _made
+
+    def visit_SetComp(self, node: Any) -> Any:
+        name = "elt" if isinstance(node, ast.SetComp) else "key"
+        made, key = self._made(node), getattr(node, name)
+        setattr(node, name, ast.copy_location(runtime("key_of", key), key))
+        return made
+
+    visit_DictComp = visit_SetComp
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:
         if any(g.is_async or _names(g.target) is None for g in node.generators) or _binds(node) or _outlive(node):
             return self._made(node)
         self.generic_visit(node)
+        first = node.generators[0]
+        if isinstance(first.iter, ast.GeneratorExp) and _is_simple(first.iter):
+            first.iter = ast.copy_location(_listed(first.iter.elt, first.iter.generators, "sifted"), first.iter)
+        _run_over(first.iter)
         return ast.copy_location(_listed(node.elt, node.generators, "listed"), node)
 
     def visit_comprehension(self, node: ast.comprehension) -> Any:
@@ -646,14 +658,14 @@ def _read_to_end(args: list[Any]) -> None:
             asks.attr = "call_to_end"
 
 
-def _run_over(iterable: Any) -> None:
+def _run_over(iterable: Any, asked: str = "call_in_loop") -> None:
     """Let a call that a loop runs over to its end, or one inside of `enumerate` or `zip`, be one of a generator."""
     match iterable:
-        case ast.Call(func=ast.Call(func=ast.Attribute(attr="call") as asks, args=[ast.Name("enumerate" | "zip")])):
+        case ast.Call(func=ast.Call(func=ast.Attribute(attr="call"), args=[ast.Name("enumerate" | "zip" as name)])):
             for x in iterable.args:
-                _run_over(x)
+                _run_over(x, "call_in_zip" if name == "zip" and len(iterable.args) > 1 else asked)
         case ast.Call(func=ast.Call(func=ast.Attribute(attr="call") as asks) as call) if is_runtime(call):
-            asks.attr = "call_in_loop"
+            asks.attr = asked
 
 
 def _is_simple(node: ast.GeneratorExp) -> bool:

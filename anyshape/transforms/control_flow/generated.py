@@ -29,15 +29,24 @@ _RAISING = {code for name, code in dis.opmap.items() if name in ("RAISE_VARARGS"
 _DRAWING = (random.Random, np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 
 
-def yielded(session: Session, function: Any, made: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Return the items that a generator function yields, or the generator where these are not known to be the same."""
+def yielded(
+    session: Session, function: Any, made: Callable[..., Any], most: int | None, *args: Any, **kwargs: Any
+) -> Any:
+    """Return the items that a generator function yields, or the generator where these are not known to be the same.
+
+    So it is where Python alone runs a loop of more than `most` iterations in it.
+    """
     own = getattr(function, "__func__", function)
     parts = _parts(function, *args, *kwargs.values())
     is_refused = own.__code__ in session.refused or not _ends(own.__code__)
     if is_refused or not _is_pure(own.__code__, own.__code__.co_freevars) or not all(map(_is_still, parts)):
         return code_that_is_read().call(function)(*args, **kwargs)
     before = _Seen(own.__code__, parts)
-    result = made(*args, **kwargs)
+    was, session.ending = session.ending, session.ending if most is None else (own.__code__, most)
+    try:
+        result = made(*args, **kwargs)
+    finally:
+        session.ending = was
     before.check()
     items = items_of(result)
     return Yielded(items if items is not None else _items_of_list(result), before.check)
@@ -110,6 +119,13 @@ def _is_pure(code: types.CodeType, free: tuple[str, ...]) -> bool:
 def _ends(code: types.CodeType) -> bool:
     """Return whether a generator can end by itself: `while True` without an end leaves no return in code."""
     return any(s.opname in ("RETURN_VALUE", "RETURN_CONST") for s in dis.get_instructions(code))
+
+
+def has_while(function: Any) -> bool:
+    """Return whether a generator function has a loop on a condition, which a run may end late."""
+    steps = {s.offset: s for s in dis.get_instructions(getattr(function, "__func__", function).__code__)}
+    back = [steps[s.argval] for s in steps.values() if s.opcode in dis.hasjrel and s.argval < s.offset]
+    return any(s.opname not in ("FOR_ITER", "SEND") for s in back)
 
 
 class _Seen:

@@ -17,9 +17,12 @@ import numpy as np
 
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.shapes.array_type import slice_bounds
 from anyshape.numpy.operands.memory import memory_of
+from anyshape.numpy.operands.promotion import size_of
 from anyshape.numpy.serve import FUNCTIONS
-from anyshape.numpy.sizes.symdim import max_dim, min_dim
+from anyshape.numpy.sizes.symdim import max_dim, min_dim, symdim
+from anyshape.ops.core.apply import context_of
 from anyshape.ops.subgraph_call import code_that_is_read
 from anyshape.support.true_types import has_type
 from anyshape.tracing.source import read as reading
@@ -133,6 +136,13 @@ class Sifted(Once):
         raise TypeError("object of type 'filter' has no len()")
 
 
+class Endless(Once):
+    """Iterator that never ends: `zip` alone makes items of a loop of it."""
+
+    def __init__(self, item: Callable[[Any], Any], plain: Callable[[], Iterator[Any]]) -> None:
+        super().__init__(None, item, plain)
+
+
 class Yielded(Items):
     """Items of a generator that was run to its end. `check` raises if what it read is changed by an iteration."""
 
@@ -182,7 +192,7 @@ def is_batch(x: Any) -> bool:
 def items_of(x: Any) -> Items | None:
     """Return the items of what a loop runs over, None for what Python alone iterates."""
     if isinstance(x, Items):
-        return None if type(x) is Sifted or (type(x) is Once and not x.is_new) else x
+        return None if type(x) in (Sifted, Endless) or (type(x) is Once and not x.is_new) else x
     if has_type(own := getattr(x, "items", None), Items):  # of a list that a loop made
         return own
     if has_type(x, builtins.range):
@@ -218,7 +228,7 @@ def range_(*ends: Any) -> Any:
         return k if type(first) is int and first == 0 else first + k
 
     if has_type(length, int):  # as range(n - 1, n)
-        return Range(length, item, lambda: iter([item(k) for k in builtins.range(length)]))
+        return range_of([item(k) for k in builtins.range(length)])
     return Range(length, item, lambda: iter(builtins.range(*map(operator.index, ends))))
 
 
@@ -228,6 +238,28 @@ class Range(Items):
     def as_operand(self) -> Any:
         """Return the array of the items."""
         return FUNCTIONS["asarray"](self.item(FUNCTIONS["arange"](self.length)))
+
+    def __getitem__(self, k: Any) -> Any:
+        if has_type(k, slice):
+            return self._part(k)
+        k = k + self.length if k < 0 else k
+        if not 0 <= k < self.length:
+            raise IndexError("range object index out of range")
+        return self.item(k)
+
+    def _part(self, k: slice) -> Range:
+        length = self.length
+        if not isinstance(length, SymbolicSize):
+            return range_of([self.item(i) for i in builtins.range(operator.index(length))[k]])
+        ends = slice(*[None if x is None else size_of(x) for x in (k.start, k.stop, k.step)])
+        first, count, step = [symdim(x, length.scope) for x in slice_bounds(context_of("range"), ends, length.expr)]
+        item = lambda i: self.item(first + i * step)
+        return Range(count, item, lambda: map(item, builtins.range(operator.index(count))))
+
+
+def range_of(items: list[Any]) -> Range:
+    """Return the items of a range, all of them known."""
+    return Range(len(items), items.__getitem__, lambda: iter(items))
 
 
 def _length(first: Any, last: Any, step: Any) -> Any:
@@ -274,18 +306,28 @@ def pairwise_(x: Any) -> Any:
 def zip_(*xs: Any, strict: bool = False) -> Any:
     """Return `zip(*xs)`; of open items, the items of one, as many as the shortest has."""
     plain = lambda: builtins.zip(*xs, strict=strict)
-    if strict or not any(map(_may_be_open, xs)):
+    if not any(map(_may_be_open, xs)):
         return plain()
-    each = [items_of(x) for x in xs]
-    if any(items is None for items in each):
-        return plain()
-    return together([items for items in each if items is not None])
+    each = [items for x in xs if (items := x if _is_endless(x) and x.is_new else items_of(x)) is not None]
+    return together(each) if len(each) == len(xs) and _may_be_together(each, strict) else plain()
+
+
+def _may_be_together(each: Sequence[Items], strict: bool) -> bool:
+    """Return whether items come to an end, and by `strict` at one time."""
+    ending = [x.length for x in each if not _is_endless(x)]
+    if not strict or not ending:
+        return bool(ending)
+    return len(ending) == len(each) and all(n == ending[0] for n in ending)
+
+
+def _is_endless(x: Any) -> bool:
+    return type(x) is Endless
 
 
 def together(each: Sequence[Items]) -> Items:
     """Return the tuples of several items, as many as the shortest has; batches where all have the same number."""
     batches = [batch for items in each for batch in items.batches]
-    lengths = [items.length for items in each]
+    lengths = [items.length for items in each if not _is_endless(items)]
     if batches and all(lengths[0] == n for n in lengths[1:]):
         length = lengths[0]
     else:
@@ -393,6 +435,46 @@ def combinations_(x: Any, r: int) -> Any:
     return Once(items.length * (items.length - 1) // 2, pair, lambda: itertools.combinations(pool, 2))
 
 
+def ndindex_(*shape: Any) -> Any:
+    """Return `np.ndindex(*shape)`; of sizes, the items of one."""
+    shape = shape[0] if len(shape) == 1 and has_type(shape[0], tuple) else shape
+    return product_(*map(range_, shape)) if any(map(is_open, shape)) else np.ndindex(*shape)
+
+
+def ndenumerate_(x: Any) -> Any:
+    """Return `np.ndenumerate(x)`; of traced arrays, the items of one."""
+    if not isinstance(x, Traced):
+        return np.ndenumerate(x)
+    keys = ndindex_(*x.shape)  # type: ignore[attr-defined]
+    pair = lambda key: (key, x[key])  # type: ignore[index]
+    if has_type(keys, np.ndindex):
+        return map(pair, keys)
+    return Once(keys.length, lambda k: pair(keys.item(k)), lambda: map(pair, keys), (), [keys])
+
+
+def count_(start: Any = 0, step: Any = 1) -> Any:
+    """Return `itertools.count(start, step)`, which may be items of `zip`."""
+    item = lambda k: start + k * step
+    return Endless(item, lambda: itertools.count(start, step) if not is_open(start) else map(item, itertools.count()))
+
+
+def cycle_(x: Any) -> Any:
+    """Return `itertools.cycle(x)`, which may be items of `zip` where x is a list or a tuple."""
+    if type(x) not in (list, tuple) or not x:
+        return itertools.cycle(x)
+    pool = [*x]
+    return Endless(lambda k: code_that_is_read().at(pool)[k % len(pool)], lambda: itertools.cycle(pool))
+
+
+def repeat_(x: Any, *times: Any) -> Any:
+    """Return `itertools.repeat(x, *times)`, which may be items of a loop."""
+    if not times:
+        return Endless(lambda k: x, lambda: itertools.repeat(x))
+    if not is_open(times[0]):
+        return itertools.repeat(x, *times)
+    return Once(_length(0, times[0], 1), lambda k: x, lambda: itertools.repeat(x, operator.index(times[0])))
+
+
 def _pool(x: Any) -> Any:
     """Return the items that a function takes at once, which no later write changes; None for other objects."""
     is_vector = isinstance(x, Traced) and getattr(x, "is_array", False) and x.meta.rank == 1
@@ -405,5 +487,6 @@ ITERATIONS: dict[Any, Callable[..., Any]] = {
     range: range_, enumerate: enumerate_, reversed: reversed_, zip: zip_, map: map_,
     itertools.pairwise: pairwise_, itertools.starmap: starmap_, itertools.islice: islice_, itertools.chain: chain_,
     filter: filter_, itertools.takewhile: takewhile_, itertools.zip_longest: zip_longest_, itertools.product: product_,
-    itertools.combinations: combinations_,
+    itertools.combinations: combinations_, itertools.count: count_, itertools.cycle: cycle_, itertools.repeat: repeat_,
+    np.ndindex: ndindex_, np.ndenumerate: ndenumerate_,
 }  # fmt: skip

@@ -12,7 +12,7 @@ import operator
 import sys
 import types
 from builtins import getattr as getattr
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from sys import gettrace as gettrace
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.ir.tracebacks import raised_at
+from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.concrete import ConcreteArray, plain
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.ops.subgraph_call import code_that_is_read
@@ -29,10 +30,10 @@ from anyshape.tracing.effects import printed
 from anyshape.tracing.raised import Stated, may_be_caught
 from anyshape.tracing.source import read as reading
 from anyshape.tracing.source.meanings import has_no_meaning, meaning, prepared
-from anyshape.tracing.source.read import Session
+from anyshape.tracing.source.read import NotKept, Session
 from anyshape.tracing.source.stepping import SKIPPED as SKIPPED
-from anyshape.transforms.control_flow.generated import of_sifted, yielded
-from anyshape.transforms.control_flow.iterables import ITERATIONS, Items, Once, Sifted, items_of
+from anyshape.transforms.control_flow.generated import has_while, of_sifted, yielded
+from anyshape.transforms.control_flow.iterables import ITERATIONS, Items, Once, Range, Sifted, items_of
 from anyshape.transforms.control_flow.kept_choices import Choice, Maybe, cells_of, get, raise_of
 from anyshape.transforms.control_flow.kept_lists import KeptList
 from anyshape.transforms.control_flow.kept_lists import released as released  # of the result of a trace
@@ -79,7 +80,8 @@ from anyshape.transforms.control_flow.list_functions import (
 )
 from anyshape.transforms.control_flow.list_functions import repeated as repeated
 from anyshape.transforms.control_flow.list_functions import transposed as transposed
-from anyshape.transforms.control_flow.owners import BY_KEY, KEYED, Indexed, is_users, key_of
+from anyshape.transforms.control_flow.owners import BY_KEY, KEYED, Indexed, is_users
+from anyshape.transforms.control_flow.owners import key_of as key_of
 from anyshape.transforms.control_flow.owners import of as of
 from anyshape.transforms.control_flow.tried import as_tried, of_matrices
 from anyshape.transforms.control_flow.truths import and_ as and_
@@ -166,11 +168,21 @@ def call_to_end(function: Any) -> Any:
     return call(function) if made is None else made
 
 
-def call_in_loop(function: Any) -> Any:
-    """Return what a call of a function runs, over whose result a loop runs to its end."""
+def call_in_loop(function: Any, most: int | None = None) -> Any:
+    """Return what a call of a function runs, over whose result a loop runs to its end, or over `most` items."""
     session = current_session()
     made = reading.as_list_maker(function) if session is not None and not session.is_plain else None
-    return call(function) if made is None or session is None else functools.partial(yielded, session, function, made)
+    if made is None or session is None or (most is not None and has_while(function)):
+        return call(function)
+    return functools.partial(yielded, session, function, made, most)
+
+
+def call_in_zip(function: Any) -> Any:
+    """Return what a call of a function runs, over whose result `zip` runs, which may leave items of a generator."""
+    return call_in_loop(function, _MOST_LEFT)
+
+
+_MOST_LEFT = 10_000  # iterations of a generator in `zip`
 
 
 def call_with_texts(function: Any) -> Any:
@@ -217,8 +229,8 @@ _CLASS = operator.attrgetter("__class__")  # which values of a trace answer with
 
 
 def _class_of(x: Any, *others: Any, **options: Any) -> Any:
-    """Return `type(x)`: arrays that hold numbers, and lists, are of the classes that they stand for."""
-    is_ours = not (others or options) and has_type(x, (ConcreteArray, KeptList))
+    """Return `type(x)`: arrays, sizes and lists are of the classes that they stand for."""
+    is_ours = not (others or options) and has_type(x, (ConcreteArray, KeptList, SymbolicSize, Traced))
     return _CLASS(x) if is_ours else type(x, *others, **options)
 
 
@@ -287,7 +299,7 @@ _OF_C = (types.BuiltinFunctionType, type([].__len__))
 def _length(x: Any) -> Any:
     if is_users(own := getattr(type(x), "__len__", None)) and current_session() is not None:
         return reading.as_read(own)(x)
-    if type(x) is KeptList:
+    if type(x) in (KeptList, Range):
         return x.length
     return own.length if has_type(own := getattr(x, "items", None), Items) else meaning(len)(x)
 
@@ -338,7 +350,14 @@ def _accumulate(iterable: Any, function: Any = None, *, initial: Any = None) -> 
 _BUILTINS: dict[Any, Callable[..., Any]] = {
     len: _length, print: _print, sorted: sorted_, functools.reduce: _reduce,
 }  # fmt: skip
-_CLASSES = {**ITERATIONS, itertools.accumulate: _accumulate}
+
+
+def _of_keys(kind: Any) -> Any:
+    """Return a class of containers whose members are keys, which Python must know."""
+    return lambda *args, **kwargs: made(kind(*[a if has_type(a, dict) else map(key_of, a) for a in args], **kwargs))
+
+
+_CLASSES = {**ITERATIONS, itertools.accumulate: _accumulate, **{k: _of_keys(k) for k in (set, frozenset, Counter)}}
 
 
 def _check_pure(session: Session, function: Any) -> None:
@@ -665,7 +684,10 @@ def _unrolled(session: Session | None, iterable: Any) -> Iterator[None]:
 def _run(iterable: Any, body: Callable[[Any], None], cells: Any, known: Facts) -> None:
     """Run a loop as it is written."""
     going: Any = True
-    for item in iterable:
+    ending = getattr(current_session(), "ending", None)
+    for count, item in enumerate(iterable):
+        if ending is not None and count >= ending[1]:
+            raise NotKept(ending[0], "it is a generator that may end late")
         if isinstance(going, Traced) and (choosing := choosing_session()) is not None:
             Choice(choosing, (None, _at(body, item)), cells, known.later).run(going)
         else:

@@ -25,6 +25,7 @@ from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.numpy.operands import memory
 from anyshape.numpy.operands.concrete import ConcreteArray
 from anyshape.numpy.operands.promotion import dtype_of, is_weak
+from anyshape.numpy.sizes.size_operands import as_size
 from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.ops import elementwise as ew
 from anyshape.ops import loops as lp
@@ -37,7 +38,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
 from anyshape.tracing.row_lists import Inner
 from anyshape.tracing.source.read import NotKept, Session
-from anyshape.tracing.trace import active_builder, as_value, kind_of, standing_for
+from anyshape.tracing.trace import active_builder, as_value, kind_of
 from anyshape.transforms.control_flow.iterables import Items, is_open
 from anyshape.transforms.control_flow.kept_choices import (
     UNSET,
@@ -67,7 +68,7 @@ from anyshape.transforms.control_flow.kept_objects import (
     watched,
 )
 from anyshape.transforms.control_flow.loop_tracing import CarryLoop
-from anyshape.transforms.control_flow.loops import _check_draws, _range, _Rows, _test
+from anyshape.transforms.control_flow.loops import _check_draws, _range, _Rows, _test, counter_of
 from anyshape.transforms.control_flow.pieces import Pieces
 
 UNROLLED = 16  # iterations of a known number up to which a loop, or a nest of loops, is unrolled
@@ -666,7 +667,7 @@ def _over(loop: KeptLoop, items: Items) -> bool:
         pieces.add_batch(batch.batch.flat, batch.batch.sizes)
 
     def step(values: dict[str, Any], own: Sequence[Any]) -> tuple[Any, Any]:
-        k = standing_for(rows.element(own[:1]), int)
+        k = counter_of(rows.element(own[:1]), 0, count)
         for batch, example in zip(items.batches, pieces.examples(own[1:]), strict=True):
             batch.enter(k, example)
         after = loop.iterate(values, lambda: items.run(loop.body, k), k)
@@ -713,7 +714,7 @@ def _until(loop: KeptLoop, items: Items) -> bool:
     loop.length = length = items.length
 
     def step(values: dict[str, Any], own: Sequence[Any]) -> tuple[Any, Any]:
-        k = values.pop(_OWN)
+        k = counter_of(values.pop(_OWN), 0, as_size(length))
         after = {_OWN: k + 1, **loop.iterate(values, lambda: items.run(loop.body, k), k)}
         return after, carries.with_joined(loop.lists.results())
 

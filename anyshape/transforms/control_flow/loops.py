@@ -36,7 +36,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import check_callable, flatten, is_array, leaf_paths, structure_text, unflatten
 from anyshape.tracing.reachable import reachable, restored_arrays
 from anyshape.tracing.source.read import as_part
-from anyshape.tracing.trace import as_value, standing_for
+from anyshape.tracing.trace import active_builder, as_value, standing_for
 from anyshape.transforms.control_flow.conditionals import scalar_operand
 from anyshape.transforms.control_flow.loop_tracing import CarryLoop, Step
 from anyshape.transforms.jit import jit
@@ -120,7 +120,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, chec
     rows = _Rows("fori_loop", ew.add(iota(count), first) if first is not None else iota(count), None)
 
     def step(carry, own: Sequence[Any]) -> tuple[Any, Any]:
-        return run(standing_for(rows.element(own), int), carry), ()
+        return run(counter_of(rows.element(own), as_size(lower), count), carry), ()
 
     return _scan(CarryLoop("fori_loop", "body_fun", body_fun, init_val), step, rows, False, policy)[0]
 
@@ -310,6 +310,13 @@ def _range(lower, upper) -> tuple[Any, Size]:
         return None if first == 0 else operand(lower), expr.maximum(expr.sub(last, first), 0)
     start, stop = [ew.convert(operand(x), np.int64) for x in (lower, upper)]
     return (None if first == 0 else start), size_from_count(ew.sub(stop, start))
+
+
+def counter_of(k: Any, first: Size | None, trips: Size | None) -> Any:
+    """Return the counter of a trip, a number of Python's, and let the trace know its values."""
+    if first is not None and trips is not None:
+        active_builder().counters[k.value] = first, trips
+    return standing_for(k, int)
 
 
 def _until(bounds: Sequence[Any], body_fun: Function, init_val, checkpoint):

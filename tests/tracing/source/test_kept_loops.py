@@ -14,6 +14,7 @@ from tests.tracing.source import (  # noqa: F401  # which add to the table
     object_programs,
     sequence_programs,
     trying_programs,
+    window_programs,
 )
 from tests.tracing.source.loop_programs import PROGRAMS
 
@@ -56,6 +57,8 @@ AS_WRITTEN = {
     "deque_of_two_names": "members",
     "generator_of_a_list_that_grows": "is changed while", "index_error_past_value_errors": "",
     "counts_of_values": "is not a key",
+
+    "zip_with_what_ends_late": "may end late", "zip_with_a_condition_that_ends_late": "", "counter_of_integers": "",
 
     "array_of_a_table_is_written_to": "", "sums_of_arrays_from_numbers_in_a_loop": "",
     "str_attr": "", "alias_attr_array": "two names",
