@@ -77,6 +77,8 @@ def _positions(name: str, obj, size: Size, beyond: int):
     if isinstance(obj, slice):
         return cr.iota(size)[obj]
     positions = as_traced(obj)
+    if positions.ndim > 1 and positions.dtype.kind in "iu" and name == "delete":
+        positions = movement.ravel(positions)  # as np.where gives them
     if positions.ndim > 1:
         raise context_of(name, positions).fail("positions must be a vector, or one of them")
     if positions.dtype.kind == "b":

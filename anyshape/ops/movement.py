@@ -349,8 +349,13 @@ def pad_unchecked(x: Operand, low: Sequence[Size], high: Sequence[Size], interio
 
 
 def concatenate(operands: Sequence[Operand], axis: int) -> Any:
-    """Return the operands joined along an axis that they have."""
+    """Return the operands joined along an axis that they have, many of them in parts: a sum of sizes has a limit."""
+    while len(operands) > _MOST_JOINED:
+        operands = [concatenate(operands[k : k + _MOST_JOINED], axis) for k in range(0, len(operands), _MOST_JOINED)]
     return copied(operands[0]) if len(operands) == 1 else apply(concatenate_op, *operands, axis=axis)
+
+
+_MOST_JOINED = 500
 
 
 def copied(x: Operand) -> Any:

@@ -151,14 +151,19 @@ class Choice:
     """Conditional of branches without arguments, which share variables."""
 
     def __init__(
-        self, session: Session, functions: Sequence[Callable[[], Any] | None], cells: Cells, later: Sequence[str]
+        self,
+        session: Session,
+        functions: Sequence[Callable[[], Any] | None],
+        cells: Cells,
+        later: Sequence[str],
+        code: types.CodeType | None = None,
     ) -> None:
         self.session, self.functions = session, functions
         self.cells: Cells = {**cells, **session.members}
         self.later = (*later, *session.members)
         cells, later = self.cells, self.later
         own: Any = next(f for f in functions if f is not None)
-        self.code: types.CodeType = session.frames[-1].code if session.frames else own.__code__
+        self.code: types.CodeType = session.frames[-1].code if session.frames else code or own.__code__
         self.alone = {name: is_alone(session, cells[name]) for name in later if name in cells}
         self.before = {name: get(cell) for name, cell in cells.items()}
         self.builders: list[Any] = []

@@ -351,6 +351,14 @@ class KeptList:
         for value in values:
             self.appendleft(value)
 
+    def clear(self) -> None:
+        """Take all items out."""
+        level = self.levels[-1]
+        if not level.is_whole:
+            self._change()
+        elif level.rows is not None:
+            self.replace(map_tree(lambda x: x[:0], level.rows))
+
     def popleft(self) -> Any:
         """Take the first item out."""
         return self.pop(0)

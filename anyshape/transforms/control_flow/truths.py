@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -83,7 +84,8 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
     if not others:
         return first
     if choosing_session(others[0]) and is_undecided(first):
-        return chosen(first, lambda: and_(others[0](), *others[1:]), lambda: _if_bool(first, False))
+        yes = lambda: and_(others[0](), *others[1:])
+        return chosen(first, yes, lambda: _if_bool(first, False), others[0].__code__)
     return and_(others[0](), *others[1:]) if first else first
 
 
@@ -102,21 +104,23 @@ def or_(first: Any, *others: Callable[[], Any]) -> Any:
     if not others:
         return first
     if choosing_session(others[0]) and is_undecided(first):
-        return chosen(first, lambda: _if_bool(first, True), lambda: or_(others[0](), *others[1:]))
+        no = lambda: or_(others[0](), *others[1:])
+        return chosen(first, lambda: _if_bool(first, True), no, others[0].__code__)
     return first if first else or_(others[0](), *others[1:])
 
 
 def choose(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
     """Return `yes() if test else no()`."""
     if choosing_session(yes, no) and is_undecided(test):
-        return chosen(test, yes, no)
+        return chosen(test, yes, no, yes.__code__)
     return yes() if test else no()
 
 
-def chosen(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+def chosen(test: Any, yes: Callable[[], Any], no: Callable[[], Any], code: types.CodeType) -> Any:
+    """Return what one of two functions gives; `code` is that of the user."""
     session = choosing_session()
     assert session is not None
-    return Choice(session, (no, yes), {}, ()).run(predicate_of(test))
+    return Choice(session, (no, yes), {}, (), code).run(predicate_of(test))
 
 
 def predicate_of(test: Any) -> Any:

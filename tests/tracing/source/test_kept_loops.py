@@ -59,6 +59,7 @@ AS_WRITTEN = {
     "counts_of_values": "is not a key",
 
     "zip_with_what_ends_late": "may end late", "zip_with_a_condition_that_ends_late": "", "counter_of_integers": "",
+    "table_of_lists": "is written to", "choice_with_effects": "if is_large(v) and",
 
     "array_of_a_table_is_written_to": "", "sums_of_arrays_from_numbers_in_a_loop": "",
     "str_attr": "", "alias_attr_array": "two names",
@@ -102,6 +103,11 @@ def test_a_program_does_what_python_does(name):
         assert not traced.explain().as_written
     elif AS_WRITTEN[name]:
         assert any(AS_WRITTEN[name] in line for line in traced.explain().as_written)
+
+
+def test_a_table_of_lists_may_have_many_elements():
+    x = np.arange(33.0)
+    np.testing.assert_array_equal(jit(PROGRAMS["table_of_lists"])(x), PROGRAMS["table_of_lists"](x))
 
 
 @pytest.mark.parametrize("name", ["item_that_is_not_there", "inverses_of_zero"])

@@ -2,7 +2,7 @@
 """Functions that slice windows in loops, and run over what ends late or never: each beside Python."""
 
 import itertools
-from collections import Counter
+from collections import Counter, deque
 
 import numpy as np
 
@@ -148,3 +148,53 @@ def classes_of_values(x):
 def counter_of_integers(x):
     counts = Counter(int(v) for v in x)
     return counts[1], counts[2], len({int(v) for v in x}), len(set(int(v) for v in x))  # noqa: C401
+
+
+@program
+def cleared(x):
+    q, s, out = deque(), 0.0, []
+    for v in x:
+        q.append(v)
+        out.append(v)
+        if len(q) == 3:
+            s += sum(q)
+            q.clear()
+        if v > 4:
+            out.clear()
+    return s, len(q), np.array(out)
+
+
+@program
+def cleared_where_it_is_appended_to_or_not(x):
+    current, best = [], 0.0
+    for v in x:
+        if v > 1.0:
+            current.append(v)
+        else:
+            best = max(best, sum(current))
+            current.clear()
+    return max(best, sum(current))
+
+
+@program
+def table_of_lists(x):
+    n = len(x)
+    t = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(n):
+            t[i][j] = x[i] * x[j] + (t[i - 1][j] if i > 0 else 0.0)
+    return np.array(t)
+
+
+@program
+def choice_with_effects(x):
+    calls, s = [], 0.0
+
+    def is_large(v):
+        calls.append(v)
+        return v > 1
+
+    for v in x:
+        if is_large(v) and is_large(v * 0.7):
+            s += v
+    return s, len(calls)
