@@ -492,13 +492,15 @@ class _Rewriter(ast.NodeTransformer):
 
     visit_List = visit_Dict = visit_Set = _made
 
-    def visit_SetComp(self, node: Any) -> Any:
-        name = "elt" if isinstance(node, ast.SetComp) else "key"
-        made, key = self._made(node), getattr(node, name)
-        setattr(node, name, ast.copy_location(runtime("key_of", key), key))
+    def visit_SetComp(self, node: ast.SetComp) -> Any:
+        made = self._made(node)
+        node.elt = ast.copy_location(runtime("key_of", node.elt), node.elt)
         return made
 
-    visit_DictComp = visit_SetComp
+    def visit_DictComp(self, node: ast.DictComp) -> Any:
+        made = self._made(node)
+        node.key = ast.copy_location(runtime("key_of", node.key), node.key)
+        return made
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:
         if any(g.is_async or _names(g.target) is None for g in node.generators) or _binds(node) or _outlive(node):
