@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import griffe
 import pytest
 
 import anyshape
@@ -72,6 +73,18 @@ def test_every_public_name_has_its_place_in_the_reference():
     modules = {"errors", "numpy", "ops", "scipy"}  # these have pages of their own
     missing = set(anyshape.__all__) - modules - set(headings)
     assert not missing, f"add {sorted(missing)} to a page of docs/reference/, and to the table of its index"
+
+
+def test_names_of_the_reference_are_read_where_they_are_defined():
+    """The package loads them at their first use, so the site's reader of code would not find them."""
+    extensions = griffe.load_extensions(str(ROOT / "tools/site/doctests.py"))
+    package = griffe.load("anyshape", search_paths=[ROOT], submodules=False, extensions=extensions)
+    pages = "\n".join(p.read_text() for p in (DOCS / "reference").glob("*.md"))
+    names = re.findall(r"^::: anyshape\.(\w+)$", pages, re.M)
+    for name in names:
+        module, _, defined = package.members[name].target_path.rpartition(".")
+        assert getattr(importlib.import_module(module), defined) is getattr(anyshape, name)
+    assert len(names) > 40
 
 
 def functions_of(module):
