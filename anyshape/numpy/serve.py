@@ -487,6 +487,8 @@ def _of_attribute(error: AttributeError) -> str:
         return f"write {elsewhere.ATTRIBUTES[name]}"
     if _is_of_numpy(name):
         return f"write np.{name}(x)"
+    if name in elsewhere.FUNCTIONS:
+        return f"write {elsewhere.FUNCTIONS[name]}"
     near = elsewhere.alike(name, dir(np.ndarray))
     return f"write x.{near}" if near else "arrays have the attributes of numpy.ndarray"
 

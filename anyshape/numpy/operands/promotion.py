@@ -125,7 +125,9 @@ def operand(x: Any, function: str = "array") -> Any:
         return operand(x.as_operand(), function)
     array = plain_array(x, function, "an operand")
     if array.dtype.kind == "O" and not array.ndim:  # an object that NumPy knows nothing of
-        kind, advice = type(array.item()), "pass float(...) of it: programs compute with numbers of NumPy"
+        kind, advice = type(array.item()), "pass a number, as float(...) of a Decimal: programs compute with NumPy's"
+        if callable(array.item()):
+            advice = "call it: an operand is the result of a function"
         if hasattr(kind, "tocsr"):
             advice = "write A @ x for a sparse matrix A, or A.toarray()"
         raise ArgumentError(function, "an operand", f"is of type {kind.__name__}, not an array", advice)
