@@ -42,6 +42,7 @@ def _of(differentiable: Pullback) -> Callable[..., Any]:
 @functools.cache
 def _node() -> Any:
     """Return the class of nodes of autograd's graph, which PyTorch defines."""
+    rules: dict[str, Callable[..., Any]]
     rules = {"forward": _forward, "setup_context": _set_up, "backward": _backward, "vmap": _batched}
     return type("Program", (torch.autograd.Function,), {k: staticmethod(rule) for k, rule in rules.items()})
 
