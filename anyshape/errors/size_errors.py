@@ -43,6 +43,8 @@ NO_TRANSFORM = "a cosine transform of type 1 needs two points"  # where SciPy ra
 
 
 _BUILTINS = (  # what NumPy raises by operation and reason, the first that fits
+    (re.compile(r"^(ix_|place|qr_insert|qr_delete): "), ValueError),
+    (re.compile("does not fit axis"), IndexError),
     (re.compile(r": .*(\b(index|indices|position|kth|mask)\b|out of bounds)"), IndexError),
     (re.compile(r"^((polyfit|(bi)?splrep): (?!.*exceed)|curve_fit: .*fewer)"), TypeError),
     (re.compile(""), ValueError),
@@ -235,8 +237,11 @@ class MatrixSizeError(SizeMismatchError, np.linalg.LinAlgError):
     """Raised where an operand is not a matrix, not square, or without elements, and NumPy raises LinAlgError."""
 
 
-class TransformSizeError(SizeMismatchError, RuntimeError):
-    """Raised where a cosine transform of type 1 has one point, and SciPy raises RuntimeError."""
+class TransformSizeError(SizeMismatchError, RuntimeError, ValueError):
+    """Raised where a cosine transform of type 1 has fewer than two points.
+
+    SciPy raises RuntimeError for one point, and ValueError for none.
+    """
 
 
 def kind_of_reason(why: str) -> type[SizeMismatchError] | None:

@@ -234,7 +234,7 @@ class UnhashableError(AnyshapeError, TypeError):
         self.value, self.kind, self.where = value, kind, where
         if re.search(r" in \{[^:]*$", getattr(where, "expression", "")):
             self.instead = "write the values as a list, as in x in [1, 2]"
-        elif call := re.fullmatch(r"([\w.]+)\(.*\)", getattr(where, "expression", "")):
+        elif call := re.fullmatch(r"(?!hash\()([\w.]+)\(.*\)", getattr(where, "expression", "")):
             is_set = call[1].rpartition(".")[2] in ("set", "frozenset", "Counter")
             self.instead = "leave out the cache of this function, or call it outside with numbers"
             if is_set:

@@ -137,8 +137,8 @@ def derivative(
     kind: type[Jitted] = Jitted,
 ) -> Jitted:
     """Return a derivative jitted; its recipe is the transform, the function, argnums and others."""
-    _, function, argnums, has_aux, *_ = recipe
-    chosen = check_settings(name, argnums, has_aux)
+    _, function, argnums, *others = recipe
+    chosen = check_settings(name, argnums, others[0] if others else False)
     options = declared.options(function, name, "all")
     if options.static:
         options.static.require_other(argnums)

@@ -747,9 +747,12 @@ class Jitted:
 Jitted.__getattr__ = elsewhere.no_method  # type: ignore[attr-defined]
 
 
-def _holds_list(x: Any) -> bool:
-    """Return whether an argument is a list, or holds one in dicts and tuples."""
-    return type(x) is list or (type(x) in (dict, tuple) and any(map(_holds_list, x.values() if type(x) is dict else x)))
+def _holds_list(x: Any, depth: int = 8) -> bool:
+    """Return whether an argument is a list, or holds one in dicts and tuples: not too deep, as one may hold itself."""
+    if type(x) not in (dict, tuple) or not depth:
+        return type(x) is list
+    parts = x.values() if type(x) is dict else x
+    return any(_holds_list(part, depth - 1) for part in parts)
 
 
 def _with_received(function: Jitted, digest: str, data: bytes) -> Jitted:

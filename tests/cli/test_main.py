@@ -335,7 +335,7 @@ def test_reports_are_json(run, command):
     keys = {
         "show": {"name", "inputs", "outputs", "text"},
         "explain": {"served", "refused", "explanation"},
-        "profile": {"name", "seconds", "timed", "overhead", "repeat", "sizes", "rows"},
+        "profile": {"name", "seconds", "timed", "overhead", "repeat", "sizes", "rows", "layouts"},
         "check": {"target", "ok", "rows", "traces"},
     }
     assert set(data) == keys[command]

@@ -483,7 +483,7 @@ def test_a_traced_array_is_no_key(use, of):
     error = caught.value
     advice = str(error).splitlines()[1].strip()
     assert isinstance(error, UnhashableError) and advice.startswith(
-        ("use a name or a position", "write the values as a list")
+        ("use a name or a position", "write the values as a list", "leave out the cache")
     )
     assert error.where.file.endswith("test_introspection.py")
 

@@ -162,7 +162,7 @@ BAD = {
     "bincount": (lambda x, k: np.bincount(IDS * k), ValueError, "an element cannot be negative"),
     "weights": (lambda x, k: np.bincount(abs(IDS) * k, np.ones(2)), ValueError, "different lengths"),
     "NaN": (lambda x, k: ops.dynamic_truncate(x, k * np.nan), ValueError, "a size cannot be NaN"),
-    "mask": (lambda x, k: x[:3][x > k], ValueError, r"\(3\) must equal x.shape\[0\] \(5\)"),
+    "mask": (lambda x, k: x[:3][x > k], IndexError, r"\(3\) must equal x.shape\[0\] \(5\)"),
     "mask of place": (lambda x, k: ops.place(x, x[:2] > 0, x), ValueError, r"x.shape\[0\] \(5\) must equal .* \(2\)"),
     "nothing to place": (lambda x, k: ops.place(x, x > 0, x[:0]), ValueError, "there are no values"),
     "top_k": (lambda x, k: anp.top_k(x, k * 9), ValueError, r"x.shape\[0\] \(5\) must be at least size \(18\)"),

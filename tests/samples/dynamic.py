@@ -4,7 +4,7 @@ import numpy
 
 import anyshape
 from anyshape import ops
-from tests.samples.sample import Sample, draw
+from tests.samples.sample import Sample, draw, is_plain
 
 S = Sample
 MIXED = ("float64", "float32", "complex128", "int32")
@@ -47,14 +47,14 @@ def windows(rng, shapes, dtype):
 
 def part(np, x, starts, sizes):
     """Return `dynamic_slice` by its definition."""
-    if np is not numpy or type(x) is not numpy.ndarray:
+    if np is not numpy or not is_plain(x):
         return ops.dynamic_slice(x, starts, sizes)
     return x[window(x.shape, starts, sizes)]
 
 
 def replaced(np, x, update, starts):
     """Return `dynamic_update_slice` by its definition."""
-    if np is not numpy or type(x) is not numpy.ndarray:
+    if np is not numpy or not is_plain(x):
         return ops.dynamic_update_slice(x, update, starts)
     if any(u > n for u, n in zip(update.shape, x.shape, strict=True)):
         raise ValueError("the update does not fit")
@@ -73,7 +73,7 @@ def window(shape, starts, sizes):
 
 def truncated(np, x, size, axis=0):
     """`dynamic_truncate` as it is defined."""
-    if np is not numpy or type(x) is not numpy.ndarray:
+    if np is not numpy or not is_plain(x):
         return ops.dynamic_truncate(x, size, axis)
     count = min(max(int(numpy.rint(size)), 0), x.shape[axis])
     return x.take(range(count), axis)
@@ -81,7 +81,7 @@ def truncated(np, x, size, axis=0):
 
 def largest(np, x, k):
     """`top_k` as it is defined."""
-    if np is not numpy or type(x) is not numpy.ndarray:
+    if np is not numpy or not is_plain(x):
         return ops.top_k(x, k)
     order = x.shape[-1] - 1 - numpy.flip(numpy.argsort(numpy.flip(x, -1), -1, stable=True), -1)[..., : int(k)]
     return numpy.take_along_axis(x, order, -1), order
@@ -89,7 +89,7 @@ def largest(np, x, k):
 
 def placed(np, x, mask, values):
     """`place` on a copy."""
-    if np is not numpy or type(x) is not numpy.ndarray:
+    if np is not numpy or not is_plain(x):
         return ops.place(x, mask, values)
     out = x.copy()
     numpy.place(out, mask, values)
@@ -103,7 +103,7 @@ def masked(rng, shapes, dtype):
 
 def each(np, function, x):
     """Return the function of each row."""
-    return numpy.stack([function(row) for row in x]) if type(x) is numpy.ndarray else anyshape.vmap(function)(x)
+    return numpy.stack([function(row) for row in x]) if is_plain(x) else anyshape.vmap(function)(x)
 
 
 SAMPLES = [

@@ -5,7 +5,7 @@ import scipy.ndimage
 
 from anyshape.ops import external as ex
 from anyshape.scipy import ndimage
-from tests.samples.sample import Sample
+from tests.samples.sample import Sample, is_plain
 
 S = Sample
 PADS = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap", "constant": "constant"}
@@ -24,7 +24,7 @@ def filtered(op, before, mode):
     """Return `correlate` or `spread` along the first axis of vectors, and for NumPy its sums by definition."""
 
     def function(np, x, w):
-        if type(x) is not numpy.ndarray:
+        if not is_plain(x):
             return ex.filtered(op, x, w, (0,), (before,), mode)
         rows = numpy.array([windows(unit, before, len(w), mode) @ w for unit in numpy.eye(len(x), dtype=x.dtype)])
         matrix = rows.reshape(len(x), len(x))  # each element times its windows
@@ -35,7 +35,7 @@ def filtered(op, before, mode):
 
 def weighed(before, window, mode):
     def function(np, x, y):
-        if type(x) is numpy.ndarray:
+        if is_plain(x):
             return y @ windows(x, before, window, mode)
         return ex.weigh(x, y, (0,), (before,), (window,), mode)
 
@@ -44,7 +44,7 @@ def weighed(before, window, mode):
 
 def between_rates(up, down):
     def function(np, x, h):
-        if type(x) is not numpy.ndarray:
+        if not is_plain(x):
             return ex.upfirdn(x, h, up, down)
         count = max((x.shape[-1] - 1) * up + len(h), 0)
         out = numpy.zeros((*x.shape[:-1], count), x.dtype)
@@ -59,7 +59,7 @@ def recursive(sections):
     """Return the op, and for NumPy its definition: values, and the states at the end where it begins with states."""
 
     def function(np, x, b, c, *states):
-        if type(x) is numpy.ndarray:
+        if is_plain(x):
             return by_steps(x, numpy.atleast_2d(b), numpy.atleast_2d(c), *states)
         b, c = (v if v.ndim > 1 else v[None] for v in (b, c))
         out = ex.lfilter(x, b, c, *states, sections=sections, ends=bool(states))
@@ -89,7 +89,7 @@ def between(order, mode, back=False):
     """Return values of splines at points, or what they deposit in 5, and for NumPy the same by SciPy's values."""
 
     def function(np, x, at):
-        if type(x) is not numpy.ndarray:
+        if not is_plain(x):
             options = {"form": "points", "order": order, "mode": mode, "slopes": (0,), "each": False}
             shape, fill = ((5,), 0.0) if back else (at.shape, 0.5)
             return ex.interpolate(x, at[None], shape, fill=fill, back=back, **options)
@@ -110,7 +110,7 @@ def beyond(rng, shapes, dtype):
 
 def prefiltered(order, mode):
     def function(np, x):
-        if type(x) is numpy.ndarray:
+        if is_plain(x):
             return scipy.ndimage.spline_filter1d(x, order, 0, x.dtype, mode) if x.size else x
         return ex.spline_filter(x, 0, order, mode)
 
@@ -124,7 +124,7 @@ def tied(beyond=0, back=False):
     """Return `tied` or its transpose of the greatest elements of windows, and for NumPy its sums by definition."""
 
     def function(np, x, t):
-        if type(x) is not numpy.ndarray:
+        if not is_plain(x):
             greatest = ex.ranked(x, FOOTPRINT, (0,), (1,), "mirror", rank=-1, box=False)
             return ex.tied(x, greatest, t, FOOTPRINT, (0,), (1,), "mirror", fill=0.0, beyond=beyond, back=back)
         positions = windows(numpy.arange(len(x)), 1, 4, "mirror")[:, FOOTPRINT]

@@ -4,7 +4,7 @@ import numpy
 
 from anyshape import ops
 from anyshape.ops.gathering import apply_segments, segment_sum_op
-from tests.samples.sample import Sample, draw
+from tests.samples.sample import Sample, draw, is_plain
 
 S = Sample
 NUMBERS = ("float64", "float32", "int32")
@@ -22,7 +22,7 @@ def plainly(combine, empty):
     """Return a segment reduction by its definition, one segment at a time."""
 
     def segments(np, x, ids, count=None):
-        if np is not numpy or type(x) is not numpy.ndarray:
+        if np is not numpy or not is_plain(x):
             return getattr(ops, combine)(x, ids, count)
         count = int(ids.max(initial=-1)) + 1 if count is None else int(count)
         rows = [x[ids == k] for k in range(count)]
@@ -44,7 +44,7 @@ lowest = plainly("segment_min", lambda dtype: numpy.iinfo(dtype).max if dtype.ki
 def added(np, x, ids):
     """Return segment sums by the op that ragged_map takes for reductions, which refuses other ids."""
     ids = abs(ids) % 4
-    if np is not numpy or type(x) is not numpy.ndarray:
+    if np is not numpy or not is_plain(x):
         return apply_segments(segment_sum_op, x * x, ids, 4)
     return total(np, x * x, ids, 4)
 

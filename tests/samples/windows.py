@@ -8,7 +8,7 @@ import anyshape
 from anyshape import ops
 from anyshape.numpy.operands.promotion import size_of
 from anyshape.ops.windows import Moves
-from tests.samples.sample import Sample
+from tests.samples.sample import Sample, is_plain
 
 S = Sample
 NUMBERS = ("float64", "float32", "complex128", "int32")
@@ -38,7 +38,7 @@ def convolved(strides, padding, x_dilation=None, w_dilation=None, groups=1):
     """Return `conv_general_dilated`, and for NumPy the sums of products by definition."""
 
     def function(np, x, w):
-        if np is not numpy or type(x) is not numpy.ndarray:
+        if np is not numpy or not is_plain(x):
             return anyshape.conv_general_dilated(
                 x, w, strides, padding, x_dilation, w_dilation, feature_group_count=groups
             )
@@ -75,7 +75,7 @@ def reduced(computation, window, strides, pads, init, dilation=None):
     """Return `reduce_window`, and for NumPy the reduction of windows by definition."""
 
     def function(np, x):
-        if np is not numpy or type(x) is not numpy.ndarray:
+        if np is not numpy or not is_plain(x):
             return anyshape.reduce_window(x, init, computation, window, strides, pads, None, dilation)
         ones = (1,) * x.ndim
         around = [(0, 0)] * x.ndim if pads == "VALID" else pads
@@ -94,7 +94,7 @@ def positions(name, window, pads):
     """Return the op that gives where extremes of windows are, and for NumPy their positions by definition."""
 
     def function(np, x):
-        if np is not numpy or type(x) is not numpy.ndarray:
+        if np is not numpy or not is_plain(x):
             (before, after), k = pads, window[0]
             moves = Moves((before,), (size_of(x.shape[0] + (before + after - k + 1)),), (1,), (1,), (1,))
             return getattr(ops, f"window_{name}")(x, window, moves)
@@ -116,7 +116,7 @@ def overlapped(axis):
     """Return the sums of windows, the last axis, that start at each position along another axis."""
 
     def function(np, x):
-        if np is not numpy or type(x) is not numpy.ndarray:
+        if np is not numpy or not is_plain(x):
             return ops.sliding(x, axis, size_of(x.shape[-1]), back=True)
         rows = numpy.moveaxis(x, axis, -2)
         count, length = rows.shape[-2:]

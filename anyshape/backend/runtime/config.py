@@ -3,7 +3,6 @@
 import functools
 import operator
 import os
-import shutil
 import sys
 import warnings
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, SettingWarning
 from anyshape.graph.ir.tracebacks import shown
 from anyshape.support import elsewhere
+from anyshape.support.packages import shutil
 
 MODES = ("now", "auto", "off")  # optimised plans are made at once, when they pay, or never
 DEFAULT_MODE = "auto"

@@ -72,6 +72,8 @@ def note_operand(array: np.ndarray) -> None:
         return
     sites = notes.setdefault(id(owner), (owner, Sites(set(), set(), set())))[1]
     frames = [*filter(is_user_frame, traced_frames(sys._getframe(1)))]
+    if not frames:  # the engine makes it
+        return
     chain = tuple([(frame.f_code, frame.f_lasti) for frame in frames])
     sites.direct.add(chain)
     for number, frame in enumerate(frames, 1):

@@ -45,12 +45,13 @@ def _operands(name: str, in1, in2) -> tuple[Any, Any]:
 def _require_elements(name: str, x, w, mode: str, method: str) -> None:
     """Require elements where SciPy needs them for sums of products: mode="same" has as many results as x."""
     ctx = context_of(name, x, w)
+    why = "an array cannot be empty"
     if name == "convolve" and method == "fft":
-        mode = "full"  # SciPy looks at the first element of the result of transforms
+        mode, why = "full", "index 0 of the result is out of bounds"  # SciPy looks at it after the transforms
     if mode == "valid" and x.ndim > 1:
         return
     for size in (*(() if mode == "same" else promotion.sizes(x)), *promotion.sizes(w)):
-        ctx.require(at_least(size, 1), "an array cannot be empty")
+        ctx.require(at_least(size, 1), why)
 
 
 def _nests(pairs: Sequence[tuple[Any, Any]]) -> bool:

@@ -80,7 +80,11 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     -3.0 9.0 9.0
     """
     if not isinstance(branches, Sequence) or isinstance(branches, str) or not branches:
-        problem = f"is of type {type(branches).__name__}, not a sequence of functions" if branches else "is empty"
+        problem = (
+            f"is of type {type(branches).__name__}, not a sequence of functions"
+            if branches or branches is None
+            else "is empty"
+        )
         advice = "pass a list of one or more functions"
         raise errors.ArgumentError("switch", "branches", problem, advice)
     names = [f"branches[{i}]" for i in range(len(branches))]

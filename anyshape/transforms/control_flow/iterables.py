@@ -136,13 +136,6 @@ class Sifted(Once):
         raise TypeError("object of type 'filter' has no len()")
 
 
-class Endless(Once):
-    """Iterator that never ends: `zip` alone makes items of a loop of it."""
-
-    def __init__(self, item: Callable[[Any], Any], plain: Callable[[], Iterator[Any]]) -> None:
-        super().__init__(None, item, plain)
-
-
 class Yielded(Items):
     """Items of a generator that was run to its end. `check` raises if what it read is changed by an iteration."""
 
@@ -192,7 +185,7 @@ def is_batch(x: Any) -> bool:
 def items_of(x: Any) -> Items | None:
     """Return the items of what a loop runs over, None for what Python alone iterates."""
     if isinstance(x, Items):
-        return None if type(x) in (Sifted, Endless) or (type(x) is Once and not x.is_new) else x
+        return None if type(x) is Sifted or (type(x) is Once and not x.is_new) else x
     if has_type(own := getattr(x, "items", None), Items):  # of a list that a loop made
         return own
     if has_type(x, builtins.range):
@@ -308,26 +301,15 @@ def zip_(*xs: Any, strict: bool = False) -> Any:
     plain = lambda: builtins.zip(*xs, strict=strict)
     if not any(map(_may_be_open, xs)):
         return plain()
-    each = [items for x in xs if (items := x if _is_endless(x) and x.is_new else items_of(x)) is not None]
-    return together(each) if len(each) == len(xs) and _may_be_together(each, strict) else plain()
-
-
-def _may_be_together(each: Sequence[Items], strict: bool) -> bool:
-    """Return whether items come to an end, and by `strict` at one time."""
-    ending = [x.length for x in each if not _is_endless(x)]
-    if not strict or not ending:
-        return bool(ending)
-    return len(ending) == len(each) and all(n == ending[0] for n in ending)
-
-
-def _is_endless(x: Any) -> bool:
-    return type(x) is Endless
+    each = [items for x in xs if (items := items_of(x)) is not None]
+    may_be = len(each) == len(xs) and (not strict or all(items.length == each[0].length for items in each[1:]))
+    return together(each) if may_be else plain()
 
 
 def together(each: Sequence[Items]) -> Items:
     """Return the tuples of several items, as many as the shortest has; batches where all have the same number."""
     batches = [batch for items in each for batch in items.batches]
-    lengths = [items.length for items in each if not _is_endless(items)]
+    lengths = [items.length for items in each]
     if batches and all(lengths[0] == n for n in lengths[1:]):
         length = lengths[0]
     else:
@@ -452,25 +434,9 @@ def ndenumerate_(x: Any) -> Any:
     return Once(keys.length, lambda k: pair(keys.item(k)), lambda: map(pair, keys), (), [keys])
 
 
-def count_(start: Any = 0, step: Any = 1) -> Any:
-    """Return `itertools.count(start, step)`, which may be items of `zip`."""
-    item = lambda k: start + k * step
-    return Endless(item, lambda: itertools.count(start, step) if not is_open(start) else map(item, itertools.count()))
-
-
-def cycle_(x: Any) -> Any:
-    """Return `itertools.cycle(x)`, which may be items of `zip` where x is a list or a tuple."""
-    if type(x) not in (list, tuple) or not x:
-        return itertools.cycle(x)
-    pool = [*x]
-    return Endless(lambda k: code_that_is_read().at(pool)[k % len(pool)], lambda: itertools.cycle(pool))
-
-
 def repeat_(x: Any, *times: Any) -> Any:
-    """Return `itertools.repeat(x, *times)`, which may be items of a loop."""
-    if not times:
-        return Endless(lambda k: x, lambda: itertools.repeat(x))
-    if not is_open(times[0]):
+    """Return `itertools.repeat(x, *times)`; of open times, the items of a loop."""
+    if not times or not is_open(times[0]):
         return itertools.repeat(x, *times)
     return Once(_length(0, times[0], 1), lambda k: x, lambda: itertools.repeat(x, operator.index(times[0])))
 
@@ -487,6 +453,6 @@ ITERATIONS: dict[Any, Callable[..., Any]] = {
     range: range_, enumerate: enumerate_, reversed: reversed_, zip: zip_, map: map_,
     itertools.pairwise: pairwise_, itertools.starmap: starmap_, itertools.islice: islice_, itertools.chain: chain_,
     filter: filter_, itertools.takewhile: takewhile_, itertools.zip_longest: zip_longest_, itertools.product: product_,
-    itertools.combinations: combinations_, itertools.count: count_, itertools.cycle: cycle_, itertools.repeat: repeat_,
+    itertools.combinations: combinations_, itertools.repeat: repeat_,
     np.ndindex: ndindex_, np.ndenumerate: ndenumerate_,
 }  # fmt: skip

@@ -85,7 +85,7 @@ def test_surfaces_of_given_knots(kx, ky):
     inner = (x > x.min()) & (x < x.max())
     ahead, behind = (value(scipy.interpolate, x + s * inner * y, x * y + s * x) for s in (1e-6, -1e-6))
     np.testing.assert_allclose(slopes[0] @ (inner * y) + slopes[1] @ x, (ahead - behind) / 2e-6, 1e-5, 1e-7)
-    with pytest.raises(ValueError):
+    with pytest.raises(TypeError, match="at least"):
         traced(x[:3], y[:3], y[:3], y[:3])
     with pytest.raises(UnsupportedFunctionError):
         jit(lambda z: interpolate.bisplrep(x, y, z))(y)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 from anyshape import check_grads, grad, jit, vmap
-from anyshape.errors import ArgumentError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, SizeMismatchError, UnsupportedFunctionError
 from anyshape.scipy import sparse
 
 
@@ -64,7 +64,7 @@ def test_matrices_are_trees_and_add_up():
 
 def test_what_is_refused():
     a = sparse.csr_array(matrix(3, 3))
-    with pytest.raises(ArgumentError, match="columns"):
+    with pytest.raises(SizeMismatchError, match="must equal 3"):
         jit(lambda x: a @ x)(np.ones(4))
     with pytest.raises(ArgumentError, match="shape"):
         jit(lambda d: sparse.csr_array((d, [0], [0, 1])))(np.ones(1))

@@ -118,5 +118,5 @@ def test_wrong_arguments_are_named():
         own.Rotation.from_euler("xxy", np.ones(3))
     with pytest.raises(CheckError, match="outside of the interpolant"):
         jit(lambda q: own.Slerp(np.arange(5.0), own.Rotation.from_quat(q))(7.0).as_quat())(Q)
-    with pytest.raises(UnsupportedFunctionError, match=r"Rotation\.as_davenport"):
+    with pytest.raises(UnsupportedFunctionError, match=r"Rotation.*\.as_davenport"):
         jit(lambda q: own.Rotation.from_quat(q).as_davenport([1, 0, 0], "extrinsic"))(Q)

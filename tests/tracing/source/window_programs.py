@@ -1,7 +1,6 @@
 # as people write them
 """Functions that slice windows in loops, and run over what ends late or never: each beside Python."""
 
-import itertools
 from collections import Counter, deque
 
 import numpy as np
@@ -92,14 +91,6 @@ def indices_of_arrays(x):
     for (i, j), v in np.ndenumerate(m):
         t += v * (i - j)
     return t
-
-
-@program
-def zip_with_what_never_ends(x):
-    s = 0.0
-    for i, w, c, v in zip(itertools.count(2, 3), itertools.cycle([1.0, -2.0, 3.0]), itertools.repeat(0.5), x):
-        s += i * w * c * v
-    return s
 
 
 @program

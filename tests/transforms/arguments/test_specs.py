@@ -241,7 +241,7 @@ MISTAKES = [
     ("_ + 1", 0, "a whole axis"),
     ("a + ...", 4, "whole axes"),
     ("a +", 3, "a size is missing"),
-    ("* a", 0, "a size is missing"),
+    ("* a", 0, "one axis, without *"),
     ("a n@2", 2, "'n@2' is not expected"),
 ]
 

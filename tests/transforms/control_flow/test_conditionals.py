@@ -301,7 +301,9 @@ def test_what_is_no_function_is_refused():
         cond(True, 1, np.sin, 1.0)
     with pytest.raises(ArgumentError, match=r"switch: branches\[1\].*not a function"):
         switch(0, [np.sin, 3], 1.0)
-    for branches in ([], np.sin, "ab", None):
+    with pytest.raises(ArgumentError, match="branches is empty"):
+        switch(0, [], 1.0)
+    for branches in (np.sin, "ab", None):
         with pytest.raises(ArgumentError, match="not a sequence of functions"):
             switch(0, branches, 1.0)
     with pytest.raises(ArgumentError, match="an operand is of type object"):
