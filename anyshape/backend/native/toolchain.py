@@ -24,7 +24,6 @@ import os
 import platform
 import re
 import select
-import shutil
 import signal
 import stat
 import subprocess
@@ -37,6 +36,7 @@ from typing import Any, NamedTuple
 
 from anyshape.backend.runtime.config import compiler
 from anyshape.support.fork_lock import Lock
+from anyshape.support.packages import shutil
 from anyshape.support.progress import phase, show_if_due
 from anyshape.support.version import __version__
 
