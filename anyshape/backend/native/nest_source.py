@@ -30,9 +30,11 @@ from anyshape.backend.native.nest_rules import SUMMED, UPDATES, rule_of
 from anyshape.backend.native.nest_steps import Site, added, sum_with
 from anyshape.backend.native.nest_values import (
     Array,
+    At,
     Buffer,
     Lines,
     Sizes,
+    Texts,
     again,
     bytes_of,
     derived,
@@ -612,8 +614,16 @@ class _Loop:
 
     def _element(self, x: Array) -> Array:
         """Return the element of a stack that a trip reads."""
-        element = derived(x, x.dims[1:], lambda i: x.at([self.trip, *i]))
+        element = self._part(x, self.trip, x.dims[1:], lambda i: x.at([self.trip, *i]))
         return element if element.dims else self.lines.scalar(x.dtype, element.at(()))
+
+    def _part(self, x: Array, first: str, dims: Texts, at: At) -> Array:
+        """Return what stands in an array from a row on: memory itself where the array is, without a copy."""
+        if x.buffer is None or not dims:
+            return derived(x, dims, at)
+        local = self.lines.name("p")
+        self.lines.add(f"{x.kind} *{local} = {x.buffer.name} + {product((first, *x.dims[1:]))};")
+        return whole(x.dtype, dims, Buffer(local, False))
 
     def _piece(self, k: int, x: Array, operands: Sequence[Array]) -> Array:
         """Return the piece of a joined array that a trip reads."""
@@ -627,7 +637,7 @@ class _Loop:
             begin = lines.name("n")
             lines.add(f"const int64_t {begin} = {offset};", f"{offset} += {length};")
         lines.add(f"if ({length} < 0 || {begin} < 0 || {begin} + {length} > {x.dims[0]}) AS_FAIL")
-        return derived(x, (length, *x.dims[1:]), lambda i: x.at([f"{begin} + {i[0]}", *i[1:]]))
+        return self._part(x, begin, (length, *x.dims[1:]), lambda i: x.at([f"{begin} + {i[0]}", *i[1:]]))
 
     def _add(self, k: int, column: Array | str, y: Array) -> None:
         """Write the result of a trip where it belongs."""

@@ -19,7 +19,8 @@ from anyshape.graph.shapes.array_type import free_axes
 from anyshape.ops import contraction as ct
 from anyshape.ops import reduction as rd
 
-LARGE_PRODUCT = 1 << 13  # multiplications of two matrices from which on a call of BLAS takes less time
+MANY_RUNS = 64  # of the innermost loop of a product, from which on a call of BLAS takes less time
+LARGE_PRODUCT = 1 << 13  # multiplications of two matrices from which on it does, however long the innermost loop is
 LARGE_SUMS = 1 << 12  # of a matrix and a vector
 STACKED = 4  # times as many of a product of stacks, which NumPy is called for
 COLUMNS = 128  # whose sums are in the nearest cache while rows are added to them
@@ -208,18 +209,28 @@ def _dot_general(site: Site, x: Array, y: Array) -> Array:
     if not summed:
         return derived(x, dims, lambda i: f"(({kind_of(site.dtype)})({term(i, ())}))", y, dtype=site.dtype, steps=1)
     last, outer = (len(y.dims) - 1, others) if others else (len(x.dims) - 1, mine)
-    by_loops = partial(_by_rows if last in outer else _by_elements, site, dims, summed, term)
-    return _by_size(site, x, y, dims, product((*dims, *summed)), by_loops)
+    is_by_rows = last in outer
+    by_loops = partial(_by_rows if is_by_rows else _by_elements, site, dims, summed, term)
+    runs = [*dims[:-1], *summed] if is_by_rows else [*dims, *summed[:-1]]
+    return _by_size(site, x, y, dims, (product(runs), product((*dims, *summed))), by_loops)
 
 
-def _by_size(site: Site, x: Array, y: Array, dims: Texts, work: str, by_loops: Callable[..., Array]) -> Array:
-    """Return a product that BLAS computes where it has many multiplications, and loops do elsewhere."""
+def _by_size(
+    site: Site, x: Array, y: Array, dims: Texts, work: tuple[str, str], by_loops: Callable[..., Array]
+) -> Array:
+    """Return a product that BLAS computes where it has much work, and loops do elsewhere.
+
+    Work is the runs of the innermost loop, and the multiplications.
+    """
     if not dims or site.dtype.kind not in "fc":
         return by_loops()
     (left, _), (first, _) = site.params["contract"], site.params["batch"]
     ranks = [len(z.dims) for z in (x, y)]
     large = LARGE_PRODUCT if min(ranks) > len(left) + len(first) else LARGE_SUMS
-    large *= STACKED if len(left) > 1 or first or max(ranks) > 2 else 1
+    is_stacked = bool(len(left) > 1 or first or max(ranks) > 2)
+    test = f"{work[1]} > {large * STACKED if is_stacked else large}"
+    if not is_stacked and None not in (x.buffer, y.buffer):  # which BLAS reads where they stand
+        test += f" || {work[0]} > {MANY_RUNS}"
     lines, target = site.lines, site.lines.allocated(site.dtype, dims)
 
     def call(target: Array) -> None:
@@ -228,7 +239,7 @@ def _by_size(site: Site, x: Array, y: Array, dims: Texts, work: str, by_loops: C
         except NotExpressible:
             called_into(lines, site.node, (x, y), target)
 
-    for text, write in ((f"if ({work} > {large}) {{", call), ("} else {", by_loops)):
+    for text, write in ((f"if ({test}) {{", call), ("} else {", by_loops)):
         lines.add(text)
         before = lines.collect()
         write(target)

@@ -611,6 +611,31 @@ def test_large_products_are_those_of_numpy(product, dtype, served):
     assert served and all(served)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_trips_read_rows_where_they_stand(reverse, served):
+    """Trips change copies, where a carry is a row, and where they write to a row."""
+
+    def step(carry, row):
+        return row, (carry @ row, (row @ row.T) @ carry, row.at[0].set(carry[0] * 2) if len(row) else row)
+
+    function = jit(lambda c, xs: anyshape.scan(step, c, xs, reverse=reverse), compile="wait")
+    rng = np.random.default_rng(0)
+    for trips, n in ((5, 3), (4, 80), (0, 2), (3, 0), (2, 1)):
+        c, xs = rng.normal(size=(n, n)), rng.normal(size=(trips, n, n))
+        before, expected, columns = xs.copy(), c, []
+        for x in xs[::-1] if reverse else xs:
+            last = np.concatenate([expected[:1] * 2, x[1:]])
+            columns.append((expected @ x, x @ x.T @ expected, last))
+            expected = x
+        end, stacks = function(c, xs)
+        np.testing.assert_array_equal(end, expected)
+        np.testing.assert_array_equal(xs, before)
+        for k, y in enumerate(stacks):
+            own = [column[k] for column in (columns[::-1] if reverse else columns)]
+            np.testing.assert_allclose(y, np.reshape(own, (trips, n, n)), rtol=1e-11, atol=1e-12)
+    assert served and all(served)
+
+
 def test_sums_with_zeros_have_the_sign_of_zero_of_numpy():
     def added(x):
         c = -0.0 * np.abs(x)
