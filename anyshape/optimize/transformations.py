@@ -67,8 +67,16 @@ def apply_updates(params: T, updates: Any) -> T:
 
 def _shown(init: Callable[[Any], Any], update: Callable[..., tuple[Any, Any]]) -> GradientTransformation:
     """Return a transformation whose errors have short tracebacks, and name the functions as users write them."""
-    init.__qualname__, update.__qualname__ = "init", "update"
-    return GradientTransformation(short_traceback(init), short_traceback(update))
+    begin = lambda params: init(_checked(params))
+    begin.__qualname__, update.__qualname__ = "init", "update"
+    return GradientTransformation(short_traceback(begin), short_traceback(update))
+
+
+def _checked(params: Any) -> Any:
+    """Return parameters; raise ArgumentError for a function in their place."""
+    if callable(params) and not tree_leaves(params):
+        raise ArgumentError("init", "params", "is a function", "pass the parameters that are fitted, as in init(w)")
+    return params
 
 
 def _with(name: str, function: Callable[..., Any], grads, other):
@@ -83,7 +91,6 @@ def _check_state(state: Any, kind: type, length: int) -> None:
         raise ArgumentError("update", "state", f"is of type {type(state).__name__}", advice)
 
 
-@short_traceback
 @short_traceback
 def chain(*transformations: GradientTransformation) -> GradientTransformation:
     """Return the transformation that applies several, one after the other.

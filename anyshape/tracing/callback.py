@@ -64,6 +64,9 @@ def pure_callback(callback: Callable[..., Any], result_spec, *args, vectorized: 
     specs, out_tree = pytrees.flatten_registered(result_spec)
     results = [_promised(spec, i) for i, spec in enumerate(specs)]
     leaves, in_tree = pytrees.flatten((args, kwargs))
+    if not leaves and any(isinstance(spec, Traced) for spec in specs):
+        advice = "the result comes before the arguments: write pure_callback(f, ShapeDtypeStruct(x.shape, x.dtype), x)"
+        raise ArgumentError("pure_callback", "args", "is empty, and result_spec is a traced array", advice)
     operands = [x if isinstance(x, Traced) else _operand(x) for x in leaves]
     flat = cb.Callback(_Flat(callback, in_tree, out_tree), pytrees.function_name(callback))
     outputs = cb.callback(flat, results, *operands, vectorized=vectorized) if results else ()

@@ -154,6 +154,8 @@ def test_steps_can_be_differentiated():
 
 def test_what_is_missing_is_named():
     grads = {"w": np.ones(2)}
+    with pytest.raises(ArgumentError, match="params is a function"):
+        optimize.adam(0.1).init(np.sin)
     with pytest.raises(ArgumentError, match="params"):
         optimize.adamw(0.1).update(grads, optimize.adamw(0.1).init(grads))
     search = optimize.lbfgs()

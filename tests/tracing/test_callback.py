@@ -205,3 +205,8 @@ def unused_calls(function):
     ours = [w for w in caught if w.category is errors.UnusedCallWarning]
     assert all(w.filename == __file__ for w in ours)
     return [*{(w.lineno, str(w.message)): str(w.message) for w in ours}.values()]
+
+
+def test_a_traced_array_in_place_of_the_result_is_named():
+    with pytest.raises(errors.ArgumentError, match=r"args is empty.*_callback.py:\d+\n.*comes before the arg"):
+        jit(lambda x: pure_callback(np.sin, x))(np.ones(2))

@@ -10,6 +10,7 @@ import numpy as np
 
 from anyshape.backend.compiler.op_traits import nanoseconds
 from anyshape.backend.compiler.plan import Step
+from anyshape.errors import ShapeError
 from anyshape.graph.ir.graph import Graph, HasParams, subgraphs
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
@@ -240,7 +241,7 @@ def _number(size: Size, sizes: Mapping[DimVar, int | None]) -> int | None:
         return None
     try:
         return evaluate(size, sizes.__getitem__)  # type: ignore[arg-type]
-    except (ZeroDivisionError, KeyError):
+    except (ZeroDivisionError, KeyError, ShapeError):  # sizes of the body that do not broadcast: its run says so
         return None
 
 

@@ -249,13 +249,25 @@ def _keeps(scope: Scope, before: Size, after: Size, varying: Set[DimVar], *, ass
     variables, hints = claim.variables(), scope.hints
     if _is_special(claim, before, after):
         return False
-    if hints is not None and all(v in hints for v in variables):
-        return claim.holds(values_from(hints)) and scope.branch_on(claim, user_line())
+    is_known = hints is not None and all(v in hints for v in variables)
+    if is_known and (answer := _holds_in_call(scope, claim)) is not None:
+        return answer
     are_outer = all(map(is_outer, (Exact(before), Exact(after))))
-    if (assumes and are_outer) or (hints is None and not {*scope.runtime, *varying} & {*variables}):
+    if is_known or (assumes and are_outer) or (hints is None and not {*scope.runtime, *varying} & {*variables}):
         scope.require(claim, "loop", "a carry keeps its size", (), user_line())
         return True
     return False
+
+
+def _holds_in_call(scope: Scope, claim: Claim) -> bool | None:
+    """Return whether a claim holds of the sizes of this call, as a guard then says; None where they do not broadcast.
+
+    A condition of the body fails there, and names its line.
+    """
+    try:
+        return claim.holds(values_from(scope.hints or {})) and scope.branch_on(claim, user_line())
+    except ShapeError:
+        return None
 
 
 def _is_special(claim: Claim, before: Size, after: Size) -> bool:

@@ -312,7 +312,7 @@ def by_position(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[
 
     Functions of NumPy get what is passed alone.
     """
-    signature = None if isinstance(function, np.ufunc) else _signature(function)
+    signature = None if isinstance(function, np.ufunc) else signature_of(function)
     if signature is None:
         if kwargs:
             problem = "is passed by name to a function without named parameters"
@@ -327,7 +327,8 @@ def by_position(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[
     return list(bound.args)
 
 
-def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
+    """Return the signature of a function, None of one of C that has none."""
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):

@@ -66,6 +66,16 @@ class CustomFunction(calls.HasRule):
             raise ArgumentError(self.shown, "nondiff_argnums", f"is {nondiff_argnums!r}", advice)
         return tuple(sorted(positions))
 
+    def check_parameters(self, rule: Callable[..., Any], last: str) -> None:
+        """Raise CustomRuleError unless a rule takes the arguments of nondiff_argnums, and these two."""
+        names = [*(f"x{i}" for i in self.nondiff_argnums), *last.split(", ")]
+        try:
+            if signature := calls.signature_of(rule):
+                signature.bind(*names)
+        except TypeError:
+            problem = f"its rule {pytrees.function_name(rule)} does not take {len(names)} arguments"
+            raise CustomRuleError(self.shown, problem, f"let it take ({', '.join(names)})", user_line()) from None
+
     @property
     def shown(self) -> str:
         """Function as messages name it."""
@@ -204,6 +214,7 @@ class CustomJVP(CustomFunction):
         arguments of `nondiff_argnums` come first.
         """
         pytrees.check_callable("defjvp", jvp)
+        self.check_parameters(jvp, "primals, tangents")
         self.jvp, self.partial = jvp, ()
         return jvp
 
@@ -348,6 +359,7 @@ class CustomVJP(CustomFunction):
         """
         pytrees.check_callable("defvjp", fwd)
         pytrees.check_callable("defvjp", bwd)
+        self.check_parameters(bwd, "residuals, cotangent")
         self.fwd, self.bwd = fwd, bwd
 
     def check(self) -> None:

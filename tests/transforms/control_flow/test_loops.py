@@ -182,6 +182,15 @@ def test_carries_that_broadcast(shapes):
     np.testing.assert_array_equal(BROADCAST(a, b), f(plain_loops, a, b))
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, jit, vmap], ids=["call", "jit", "vmap"])
+def test_a_carry_and_a_row_that_do_not_broadcast_are_named_with_the_line_of_the_body(wrap):
+    f = wrap(lambda c, rows: scan(lambda c, row: (c + row, None), c, rows)[0])
+    with pytest.raises(
+        SizeMismatchError, match=r"^c \+ row: .*\(3\) must equal .*\(2\), or one of them.*test_loops.py"
+    ):
+        f(np.zeros((1, 3))[slice(None) if wrap is vmap else 0], np.ones((1, 4, 2))[slice(None) if wrap is vmap else 0])
+
+
 BROADCAST = jit(lambda a, b: fori_loop(0, 3, lambda i, c: c + b, a))
 
 

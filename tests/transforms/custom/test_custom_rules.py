@@ -637,6 +637,13 @@ def test_a_rule_that_does_not_fit_is_named_with_its_line(case):
     assert "test_custom_rules.py" in first
 
 
+def test_a_rule_that_takes_other_arguments_is_refused_where_it_is_given():
+    with pytest.raises(CustomRuleError, match=r"rule <lambda> does not take 2 arguments.*\n.*\(primals, tangents\)"):
+        custom_jvp(np.sin).defjvp(lambda x: x)
+    with pytest.raises(CustomRuleError, match=r"does not take 3 arguments.*\n.*\(x1, residuals, cotangent\)"):
+        custom_vjp(lambda x, n: x, 1).defvjp(lambda x, n: (x, x), lambda residuals, ct: (ct,))
+
+
 def test_a_missing_rule_and_bad_arguments():
     with pytest.raises(CustomRuleError, match=r"custom_jvp\(sin\): has no rule.*\n.*sin.defjvp"):
         custom_jvp(np.sin)(1.0)
