@@ -87,6 +87,7 @@ def chunked_sum(
       What it writes to its arguments is lost: it writes to copies.
     - `over` names these arguments, or counts them from 0. They are dask arrays, columns of dask frames, xarray, lists
       of arrays, of futures or of delayed values, and dicts of these. Their chunks are runs of rows, the first axis.
+      A chunk may be a `Ragged`, whose rows are its examples.
     - `reduce="mean"` is for functions that are means over rows: each chunk counts by its rows.
     - `executor` is `Serial`, `Threads`, `Processes`, `Joblib` or `Dask`, a pool of `concurrent.futures`, or a client
       of Dask or its address. None is the active client of Dask for data that Dask has, and this process for others.

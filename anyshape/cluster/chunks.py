@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
+import optree
 
 from anyshape.errors import ArgumentError
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import cloudpickle, dask_delayed, dask_optimization, distributed
-from anyshape.tracing.pytrees import flatten, unflatten
+from anyshape.tracing.pytrees import NAMESPACE, flatten, unflatten
+from anyshape.transforms.ragged.values import Ragged
 
 _REMAPPED = 256  # files that one process keeps mapped: each has a descriptor
 _ALIGNED = 64  # bytes to whose multiples arrays in a file begin
@@ -290,7 +292,7 @@ def chunks_of(argument: Any, path: str, function: str) -> list[Any]:
         return _of_columns(argument, path, function)
     if (rule := _RULES.get(root_of(argument))) is not None:
         return rule(argument, path, function)
-    if isinstance(argument, np.ndarray) and argument.ndim:
+    if isinstance(argument, Ragged) or (isinstance(argument, np.ndarray) and argument.ndim):
         return [argument]
     if isinstance(argument, (list, tuple)) and argument:
         return [_one_chunk(x) for x in argument]
@@ -398,12 +400,19 @@ def same_chunks(chunks: Sequence[Sequence[Any]], paths: Sequence[str], function:
     return [list(parts) for parts in zip(*chunks)]
 
 
+def counted(tree: Any) -> Any:
+    """Return a tree whose first axes count: a batch of examples that differ in size is that of their sizes."""
+    is_leaf = lambda x: isinstance(x, (Ragged, *_ARRAYS)) or root_of(x) in _PACKAGES
+    sizes = lambda x: x.sizes[0] if isinstance(x, Ragged) else x
+    return optree.tree_map(sizes, tree, is_leaf=is_leaf, namespace=NAMESPACE)
+
+
 def known_rows(chunk: Sequence[Any], number: int, paths: Sequence[str], function: str) -> int | None:
     """Return the rows of a chunk, None where only a worker knows; raise ArgumentError if its arguments differ."""
     first: tuple[str, int] | None = None
     for path, tree in zip(paths, chunk):
         leaves: list[Any] = []
-        mapped_leaves(leaves.append, tree)
+        mapped_leaves(leaves.append, counted(tree))
         for x in leaves:
             if not isinstance(shape := getattr(x, "shape", None), tuple) or not shape or shape[0] != shape[0]:
                 continue

@@ -28,7 +28,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from anyshape.backend.runtime.config import config
-from anyshape.cluster.chunks import copied, resolved
+from anyshape.cluster.chunks import copied, counted, resolved
 from anyshape.errors import ArgumentError, ChunkError, ClusterError
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import threadpoolctl
@@ -381,7 +381,7 @@ def called(function: Callable[..., Any], job: Job, chunk: Sequence[Any]) -> Any:
 def rows_of(chunk: Sequence[Any], job: Job) -> int:
     """Return the rows of a chunk; raise ArgumentError if its arrays differ in rows, or have no axis."""
     counts = []
-    for x in flatten(chunk)[0]:
+    for x in flatten(counted(chunk))[0]:
         if not (shape := np.shape(x)):
             problem = "holds a number, which has no rows"
             raise ArgumentError(job.name, "a chunk", problem, "name only arguments with rows in `over`")

@@ -64,9 +64,10 @@ class AnyshapeError(Exception):
             first, *rest = str(self).split("\n")
             self.args = ("\n".join([first + in_trips(trips), *rest]),)
 
-    def locate_in_example(self, example: int, shapes: str) -> None:
+    def locate_in_example(self, example: int, shapes: str, advice: str = "") -> None:
         """Let the message name an example and its shapes in place of the trip of the loop over all examples."""
         first, *rest = str(self).split("\n")
+        rest = [f"  {advice}"] if advice else rest
         first = first.removesuffix(in_trips(self.trips)) + in_trips(self.trips[:-1])
         self.args = ("\n".join([f"{first} in example {example}, where {shapes}", *rest]),)
 

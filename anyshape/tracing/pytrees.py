@@ -2,11 +2,9 @@
 
 Dicts keep the order of their keys, which a function can see: it belongs to the structure.
 
-Nodes of trees beside the containers of Python: settings, which belong to the structure, and dataclasses.
-
-optree sees them as leaves. `wrapped` puts a node of anyshape in place of each, and its `unflatten` gives back what it
-stands for. No class is registered for that: registrations by the user come first, also later ones.
-
+Settings, which belong to the structure, and dataclasses are nodes, too. optree sees leaves. `wrapped` puts a node of
+anyshape in place of each, and its `unflatten` gives back what it stands for. No class is registered for that:
+registrations by the user come first, also later ones.
 Leaves may be arrays of other libraries: objects with `__array__`, an array interface, a buffer or DLPack.
 """
 
@@ -714,7 +712,7 @@ def foreign_array(x: Any, path: str, function: str) -> np.ndarray | None:
     try:
         array = np.asarray(x) if _has_array(x) else np.from_dlpack(x)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
+        reason = str(error).partition("\n")[0].partition(" (in compiled code")[0].rstrip(".")
         raise ArgumentError(function, path, f"is of type {name}: {reason}", _conversion(reason)) from None
     array = array.view()
     array.flags.writeable = False
@@ -723,8 +721,8 @@ def foreign_array(x: Any, path: str, function: str) -> np.ndarray | None:
 
 def _conversion(reason: str) -> str:
     """Return what a library itself says to write in place of an object that gives no array."""
-    if "BFloat16" in reason:
-        return "pass x.float()"
+    if "BFloat16" in reason or "not regular" in reason:
+        return "pass x.float()" if "BFloat16" in reason else FROM_LIST
     call = re.search(r"Use ((?:\w+\.)+\w+\([^)]*\)(?:\.\w+\(\))*)", reason)
     return f"pass {re.sub(r'^[Tt]ensor[.]', 'x.', call[1])}" if call else "convert it to an array of NumPy first"
 
@@ -733,6 +731,8 @@ def check_numbers(x: Any, array: np.ndarray, path: str, function: str) -> None:
     """Raise ArgumentError for a Series or a DataFrame of other values than numbers, in the words of pandas."""
     if array.dtype.kind in "biufc":
         return
+    if array.dtype.hasobject and array.ndim == 1 and all(has_type(one, (np.ndarray, list)) for one in array):
+        raise ArgumentError(function, path, "holds arrays", FROM_LIST)
     kind = type(getattr(x, "dtype", None)).__name__
     if hasattr(x, "select_dtypes"):
         names = [name for name in x.columns if name not in x.select_dtypes("number").columns]
@@ -748,6 +748,7 @@ def check_numbers(x: Any, array: np.ndarray, path: str, function: str) -> None:
     raise ArgumentError(function, path, problem, advice)
 
 
+FROM_LIST = "pass anyshape.Ragged.from_list(x)"  # for a batch whose examples differ in size
 _DTYPE_ADVICE = {
     "O": "convert it to numbers, as with astype(float)",
     **dict.fromkeys("mM", "convert it to numbers, as with astype(int)"),
@@ -776,6 +777,8 @@ def advice_for(x: Any) -> str:
         return "pass a list or a tuple"
     if has_type(x, numbers.Number):
         return "pass float(x)"
+    if type(x).__name__.endswith(("GroupBy", "Resampler")):
+        return FROM_LIST
     if any(has_type(part, np.ndarray) for part in getattr(x, "__dict__", {}).values()):
         return f"close over it, make {type(x).__name__} a dataclass, or register it by anyshape.register_pytree_node"
     return "pass arrays and numbers, and close over the rest"

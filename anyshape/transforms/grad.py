@@ -196,14 +196,20 @@ def choose_arguments(name: str, function: Callable[..., Any], argnums: Argnums, 
     for x in leaves:
         if not pytrees.is_array(x):
             object_arguments.require_numbers(x, path_of(x, leaves), name)
-            advice = "leave it out of argnums, or register its class by anyshape.register_pytree_node"
-            raise ArgumentError(name, path_of(x, leaves), f"is of type {type(x).__name__}, not an array", advice)
+            problem = f"is of type {type(x).__name__}, not an array"
+            raise ArgumentError(name, path_of(x, leaves), problem, _advice_for(x))
     operands = [as_value(x) for x in leaves]
     for x in operands:
         if not is_inexact(x.dtype):
             advice = "convert it to a float dtype, or leave it out of argnums"
             raise ArgumentError(name, path_of(x, operands), f"has dtype {x.dtype}, which has no derivative", advice)
     return _Wrt(chosen, operands, tree, args)
+
+
+def _advice_for(x: Any) -> str:
+    own = pytrees.advice_for(x)
+    is_batch = own == pytrees.FROM_LIST
+    return own if is_batch else "leave it out of argnums, or register its class by anyshape.register_pytree_node"
 
 
 def _refuse_settings(name: str, function: Callable[..., Any], chosen: dict[int, Any]) -> None:

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from anyshape import grad, hessian, jvp, value_and_grad, vjp
+from anyshape import Ragged, grad, hessian, jvp, ragged_map, value_and_grad, vjp
 from anyshape.cluster import Serial, chunked_sum
 from anyshape.cluster.chunks import chunks_of
 from anyshape.errors import ArgumentError
@@ -46,6 +46,26 @@ def test_pairs_of_sums_and_counts(rng):
     whole_x, whole_y = np.concatenate(x), np.concatenate(y)
     assert count == np.sum(whole_y > 0) and count.dtype == np.sum(whole_y > 0).dtype
     np.testing.assert_allclose(total / count, np.mean((whole_x @ w - whole_y)[whole_y > 0] ** 2))
+
+
+def test_chunks_are_batches_of_examples_that_differ_in_size(rng, pool):
+    """A chunk counts by its examples, and functions of batches travel to other processes."""
+    pytest.importorskip("cloudpickle")
+    w, examples = rng.normal(size=3), [rng.normal(size=(n, 3)) for n in (2, 4, 1, 0, 3, 2, 7)]
+    each = ragged_map(lambda w, x, y: (np.sum(np.tanh(x @ w)) - y) ** 2, in_axes=(None, 0, 0))
+    batch, y = Ragged.from_list(examples), rng.normal(size=7)
+    for mean in (False, True):
+        of_all = lambda w, b, mean=mean: (np.mean if mean else np.sum)(each(w, b["x"], b["y"]))
+        expected = value_and_grad(of_all)(w, {"x": batch, "y": y})
+        chunks = {"x": [batch[:3], batch[3:5], batch[5:]], "y": [y[:3], y[3:5], y[5:]]}
+        for executor in (Serial(), pool):
+            step = chunked_sum(value_and_grad(of_all), over="b", reduce="mean" if mean else "sum", executor=executor)
+            for got, want in zip(step(w, chunks), expected, strict=True):
+                np.testing.assert_allclose(got, want)
+            assert step.report.rows == (3, 2, 2)
+        np.testing.assert_allclose(step(w, {"x": batch, "y": y})[1], expected[1])
+    with pytest.raises(ArgumentError, match="has 1 rows in chunk 0, and b has 3"):
+        step(w, {"x": [batch[:3]], "y": [y[:1]]})
 
 
 def test_second_derivatives_in_one_pass(rng):

@@ -17,7 +17,7 @@ from anyshape.tracing.source.name_flow import INNER, Liveness, Summaries, bound,
 
 _MISSING = object()
 _OVER_ALL = {"sum", "any", "all", "max", "min", "list", "tuple"}  # they read a generator to its end
-_BESIDE, _LEN = {"zip", "enumerate"}, {"len"}
+_BESIDE = {"zip", "enumerate", "reversed", "map"}
 _SEEING = {"locals", "vars", "eval", "exec", "dir"}  # names of functions that see variables by name
 
 Path = tuple[Any, ...]  # constants that index what an argument holds: ("xs",) of `data["xs"]`
@@ -137,8 +137,11 @@ class _Reader:
                 self._allow_all(node)
             case ast.For() if self._sums_alone(node):
                 self._allow(node.iter)
+                self._allow_counted(node.target, node.iter, node.body)
             case ast.Call(func=ast.Name(id=called), args=[ast.GeneratorExp() as of, *_]) if self._is(called, _OVER_ALL):
                 self._allow_all(of)
+            case ast.Call(func=ast.Name(id=called), args=[ast.Call() as of, *_]) if self._is(called, _OVER_ALL):
+                self._allow(of)
             case ast.Call(func=ast.Name(id=called), args=[x]) if self._path(x) is not None and self._is(
                 called, {"len"}
             ):
@@ -149,6 +152,23 @@ class _Reader:
     def _allow_all(self, node: ast.ListComp | ast.GeneratorExp) -> None:
         for generator in node.generators:
             self._allow(generator.iter)
+            inner = [x for g in node.generators for x in (g.iter, *g.ifs)]
+            self._allow_counted(generator.target, generator.iter, [node.elt, *inner])
+
+    def _allow_counted(self, target: ast.expr, counted: ast.expr, parts: Sequence[ast.AST]) -> None:
+        """Allow reads of an item at the position that counts items of a list: `for i in range(len(xs))`."""
+        match target, counted:
+            case ast.Name(id=i), ast.Call(func=ast.Name("range"), args=[ast.Call(func=ast.Name("len"))]):
+                names = {"range", "len"}
+            case ast.Tuple(elts=[ast.Name(id=i), _]), ast.Call(func=ast.Name("enumerate"), args=[_]):
+                names = {"enumerate"}
+            case _:
+                return
+        if all(self._is(name, names) for name in names):
+            for node in [n for part in parts for n in walk(part)]:
+                match node:
+                    case ast.Subscript(value=x, slice=ast.Name(id=k), ctx=ast.Load()) if k == i:
+                        self.allowed |= {id(x)} if self._path(x) == self.path else set()
 
     def _visit_call(self, node: ast.Call) -> None:
         arguments: list[tuple[int | str, ast.expr]] = [*enumerate(node.args)]
@@ -167,7 +187,7 @@ class _Reader:
     def _allow(self, iterated: ast.expr) -> None:
         match iterated:
             case ast.Call(func=ast.Name(id=called)) if self._is(called, _BESIDE) and not iterated.keywords:
-                for x in iterated.args:
+                for x in iterated.args[called == "map" :]:
                     self._allow(x)
             case _ if self._path(iterated) == self.path:
                 self.allowed.add(id(iterated))

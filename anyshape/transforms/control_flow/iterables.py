@@ -332,7 +332,8 @@ def map_(function: Any, *xs: Any) -> Any:
     if not each or any(items is None for items in each):
         return builtins.map(run, *xs)
     tuples = together([items for items in each if items is not None])
-    return Once(tuples.length, lambda k: run(*tuples.item(k)), lambda: builtins.map(run, *xs), (), [tuples])
+    plain = lambda: builtins.map(run, *xs)
+    return Once(tuples.length, lambda k: run(*tuples.item(k)), plain, tuples.batches, [tuples])
 
 
 def filter_(function: Any, x: Any) -> Any:

@@ -26,14 +26,18 @@ class Pieces:
         self.flats: list[tuple[Any, int]] = []  # rows of all examples, and the group
         self.sizes: list[list[Any]] = []  # by group and axis
         self._known: list[list[int]] = []  # identities of the sizes of each group
+        self._names: list[str] = []  # of the number of rows of each group
 
     def add_sizes(self, sizes: Sequence[Any]) -> int:
         """Add a group, and return its number."""
         self.sizes.append([name_sizes(as_value(n)) for n in sizes])
+        self._names.append("rows")
         return len(self.sizes) - 1
 
-    def add(self, flat: Any, group: int) -> None:
-        """Add a batch of a group."""
+    def add(self, flat: Any, group: int, path: str = "") -> None:
+        """Add a batch of a group; errors name the argument at its path."""
+        if path and self._names[group] == "rows" and len(self.sizes[group]) == 1:
+            self._names[group] = f"{path}.shape[0]"
         self.flats.append((name_sizes(as_value(flat)), group))
 
     def add_batch(self, flat: Any, sizes: Sequence[Any]) -> None:
@@ -51,7 +55,7 @@ class Pieces:
 
     def types(self) -> list[TensorMeta]:
         """Return the types of what a trip reads: sizes, and rows of each batch."""
-        variables = [Exact(expr.from_atom(DimVar("rows"))) for _ in self.sizes]
+        variables = [Exact(expr.from_atom(DimVar(name))) for name in self._names]
         sizes = [TensorMeta(x.dtype, x.meta.extents[1:]) for x in self.tables]
         return [*sizes, *[TensorMeta(x.dtype, (variables[group], *x.meta.extents[1:])) for x, group in self.flats]]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,9 @@ class Columns:
         item = lambda k: pytrees.unflatten(self.tree, tuples.item(k))
         return Once(tuples.length, item, lambda: iter(self), tuples.batches, [tuples])
 
+    def __getitem__(self, k: Any) -> Any:
+        return self.items.item(k)
+
     def __iter__(self) -> Iterator[Any]:
         if any(isinstance(x.flat if type(x) is Listed else x, Traced) for x in self.parts):
             raise ArgumentError("jit", "a list", "is iterated by code that stays as it is written", "pass a tuple")
@@ -125,8 +128,8 @@ def _is_column(items: Sequence[Any], kind: Any) -> bool:
 class ListCalls:
     """Calls of a jitted function some of whose arguments are lists of examples."""
 
-    def __init__(self, jitted: Jitted, keys: Iterable[Spot], known: dict[str, Any]) -> None:
-        self.jitted, self.keys, self._known = jitted, {*keys}, known
+    def __init__(self, jitted: Jitted, keys: dict[Spot, bool], known: dict[str, Any]) -> None:
+        self.jitted, self.keys, self._known = jitted, keys, known  # whether the function reads a list as examples
         self._names = pytrees.parameter_names(jitted)
         self.is_served = False  # whether a call succeeded
         self.inner = Jitted(_of_batches(jitted.function), jitted.name, jitted.__wrapped__, jitted.options)
@@ -135,13 +138,13 @@ class ListCalls:
 
     def of(self, jitted: Jitted) -> ListCalls:
         """Return what serves the calls of another function, which has the same programs."""
-        return ListCalls(jitted, self.keys, self._known)
+        return ListCalls(jitted, {**self.keys}, self._known)
 
     def converted(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Return the arguments with batches in place of lists; None if no list is one of arrays of one kind."""
         batches = Batches(self.jitted.name, self._known)
         new: dict[Any, Any] = dict([*enumerate(args), *kwargs.items()])
-        spots = [spot for key, x in new.items() for spot, _ in _lists_in(x, (key,)) if spot in self.keys]
+        spots = [spot for key, x in new.items() for spot, _ in _lists_in(x, (key,)) if self._is_read(spot)]
         for spot in spots:
             path = _named(spot, self._names)
             put = functools.partial(self._batch, batches, path)
@@ -151,6 +154,12 @@ class ListCalls:
         if not spots:
             return None
         return tuple([new[i] for i in range(len(args))]), {name: new[name] for name in kwargs}
+
+    def _is_read(self, spot: Spot) -> bool:
+        """Return whether the function reads a list as examples, which may be an array in other calls."""
+        if spot not in self.keys:
+            self.keys[spot] = any(self.keys.values()) and takes_examples(self.jitted, spot[0], spot[1:])
+        return self.keys[spot]
 
     def _batch(self, batches: Batches, path: str, items: list[Any]) -> Any:
         """Return what stands for a list, None if its items are not of one kind."""
@@ -175,7 +184,7 @@ class ListCalls:
         except Exception:
             result = plain(args, kwargs)  # raises what the function raises
             if not self.is_served:
-                self.keys.clear()
+                self.keys = dict.fromkeys(self.keys, False)
             return result
         self.is_served = True
         return result
@@ -285,8 +294,8 @@ def recognised(jitted: Jitted, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     lists = [pair for key, x in arguments for pair in _lists_in(x, (key,)) if pair[1]]
     if not any(_holds_arrays(x) for _, x in lists) or "off" in (jitted.options.read_source, config.read_source):
         return None
-    keys = {spot: x for spot, x in lists if takes_examples(jitted, spot[0], spot[1:])}
-    return ListCalls(jitted, keys, {}) if any(map(_holds_arrays, keys.values())) else None
+    keys = {spot: takes_examples(jitted, spot[0], spot[1:]) for spot, _ in lists}
+    return ListCalls(jitted, keys, {}) if any(keys[spot] and _holds_arrays(x) for spot, x in lists) else None
 
 
 def _holds_arrays(items: Sequence[Any]) -> bool:

@@ -146,11 +146,13 @@ PARTS[Member] = "{0}.flat, *({0}.sizes or ())", "({0}.group, {0}.sizes is None)"
 
 def _paths_of(function: Function) -> Callable[[int], list[str]]:
     """Return what gives the names of so many arguments by position."""
+    known: dict[int, list[str]] = {}  # which pickles with what it is part of
 
-    @functools.cache
     def paths(count: int) -> list[str]:
-        names = pytrees.parameter_names(function)
-        return [pytrees.named(f"args[{i}]", names) for i in range(count)]
+        if count not in known:
+            names = pytrees.parameter_names(function)
+            known[count] = [pytrees.named(f"args[{i}]", names) for i in range(count)]
+        return known[count]
 
     return paths
 
@@ -194,12 +196,15 @@ class Batches:
         for path, count in self.counts:
             if count != number:
                 problem = f"has {count} examples, and {first} has {number}"
-                raise errors.ArgumentError(self.name, path, problem, "give batches of as many examples")
+                advice = "give batches of as many examples, and None in in_axes for what all share"
+                raise errors.ArgumentError(self.name, path, problem, advice)
 
     def _columns(self, examples: Sequence[Any], path: str) -> Any:
         """Return a tree of batches for a list of trees."""
         trees = [pytrees.flatten(one) for one in examples]
+        is_of_numbers = not any(np.ndim(leaf) for leaf in trees[0][0])
         advice = "give all examples one structure; arrays whose number differs fit in a list of arrays of rows"
+        advice = "give arrays, as np.array(x) of each example" if is_of_numbers else advice
         _require_one_structure(self.name, [tree for _, tree in trees], path, advice)
         columns = [[*column] for column in zip(*[leaves for leaves, _ in trees], strict=True)]
         members = [self.member(column, 0, f"{path}[:][{k}]") for k, column in enumerate(columns)]
@@ -207,6 +212,10 @@ class Batches:
 
     def _batch(self, x: Any, path: str) -> Any:
         x = of_other_library(x)
+        if has_type(x, np.ndarray) and x.dtype.hasobject:
+            raise errors.ArgumentError(
+                self.name, path, "has dtype object", "pass a list of arrays of numbers, as list(x)"
+            )
         if type(x) is not list:
             return x
         known = self.known.get(path)
@@ -294,7 +303,7 @@ def _served(jitted: Function, apart: _Apart, args: Any, kwargs: Any) -> Any:
         return result
     except Exception as error:
         if (example := _example_of(error)) is not None:
-            _locate(error, example, apart.shapes(args, kwargs, example))
+            _locate(error, example, *apart.shapes(args, kwargs, example))
         if example is not None or apart.layout == "loop" or not isinstance(error, _OF_EXAMPLES):
             raise
     looped = ragged_map(apart.mapped, apart.in_axes, apart.out_axes, "loop")
@@ -315,10 +324,10 @@ def _example_of(error: Exception) -> int | None:
 _OUTER_TRIP = re.compile(r"trip (\d+) in an anyshape program$")
 
 
-def _locate(error: Exception, example: int, shapes: str) -> None:
+def _locate(error: Exception, example: int, shapes: str, advice: str) -> None:
     """Let an error name an example and its shapes."""
     if isinstance(error, errors.AnyshapeError):
-        error.locate_in_example(example, shapes)
+        error.locate_in_example(example, shapes, advice if isinstance(error, errors.SizeMismatchError) else "")
     else:
         error.add_note(f"in example {example}, where {shapes}")
 
@@ -331,9 +340,12 @@ class _Apart:
         self.mapped = function
         self.is_needed = False
 
-    def shapes(self, args: Sequence[Any], kwargs: dict[str, Any], example: int) -> str:
-        """Return the shapes of the arguments of an example, as errors show them."""
-        sizes, texts = list[Any](), list[str]()
+    def shapes(self, args: Sequence[Any], kwargs: dict[str, Any], example: int) -> tuple[str, str]:
+        """Return the shapes of the arguments of an example, as errors show them.
+
+        Where all others have another size, it follows, and what to do about it.
+        """
+        sizes, texts, advice = list[Any](), list[str](), [""]
 
         def visit(x: Any, axis: int, path: str) -> Any:
             if isinstance(x, Member) and x.sizes is not None:
@@ -341,6 +353,11 @@ class _Apart:
             rows = [int(n[example]) for n in sizes[x.group]] if isinstance(x, Member) else []
             rest = x.flat.shape[1:] if isinstance(x, Member) else np.shape(x)[1:]
             texts.append(f"{path}.shape is {(*rows, *rest)}")
+            for k, n in enumerate(sizes[x.group][1:] if isinstance(x, Member) else (), 1):
+                others = {*np.delete(n, example).tolist()}
+                if len(others - {rows[k]}) == len(others) == 1:
+                    texts[-1] += f", others have {others.pop()} for {path}.shape[{k}]"
+                    advice[0] = f"give example {example} the size that others have"
             return x
 
         axes = _axes_of(self.in_axes, args, "ragged_map")
@@ -348,7 +365,7 @@ class _Apart:
             _walk(x, axis, visit, path)
         for key, x in kwargs.items():
             _walk(x, 0, visit, key)
-        return " and ".join(texts)
+        return " and ".join(texts), advice[0]
 
     def __call__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         results = []
@@ -356,7 +373,7 @@ class _Apart:
             try:
                 results.append(pytrees.flatten(self.function(*one, **named)))
             except Exception as error:
-                _locate(error, i, self.shapes(args, kwargs, i))
+                _locate(error, i, *self.shapes(args, kwargs, i))
                 raise
         if not results:
             advice = "give at least one example, which says what a result is"
@@ -419,7 +436,7 @@ class _Examples:
             if x.sizes is not None:
                 self.pieces.add_sizes(x.sizes)
             self.slots.append(("piece", len(self.pieces.flats)))
-            self.pieces.add(x.flat, x.group)
+            self.pieces.add(x.flat, x.group, path)
         else:
             value = name_sizes(as_value(x))
             if not value.meta.rank:

@@ -62,6 +62,8 @@ class Ragged(NDArrayOperatorsMixin):
 
     @short_traceback
     def __init__(self, flat: Any, lengths: Any) -> None:
+        if type(flat) is list and len({np.shape(x) for x in flat}) > 1:
+            raise ArgumentError("Ragged", "flat", "is a list of arrays", "write Ragged.from_list(arrays)")
         self.flat = flat if isinstance(flat, Traced) else np.asarray(flat)
         lengths = lengths if isinstance(lengths, Traced) else _checked_lengths(np.asarray(lengths))
         self.sizes = (lengths,) if lengths.ndim == 1 else tuple([lengths[:, k] for k in range(lengths.shape[1])])
@@ -124,7 +126,7 @@ class Ragged(NDArrayOperatorsMixin):
         """Return the example at a position that a run may know alone."""
         rows = self.rows
         ends = anp.cumsum(rows)
-        k = anp.where(k < 0, k + len(rows), k)
+        k = anp.where(k < 0, k + rows.shape[0], k)
         sizes, flat = [n[k] for n in self.sizes], self.flat
         part = flat[ends[k] - rows[k] : ends[k]]
         return part if len(sizes) == 1 else part.reshape((*sizes, *flat.shape[1:]))
@@ -134,6 +136,8 @@ class Ragged(NDArrayOperatorsMixin):
 
     @short_traceback
     def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, Traced) and not i.meta.rank and i.dtype.kind in "iu":
+            return self.at(i)
         if has_type(i, (slice, list, np.ndarray)):
             return self._chosen(anp.arange(self.sizes[0].shape[0])[i])
         if not has_type(i, (int, np.integer)):

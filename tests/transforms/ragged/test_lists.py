@@ -1,6 +1,7 @@
 """A list of arrays that a function reads as examples is a batch of any number of examples, in one program."""
 
 import contextlib
+import functools
 
 import numpy as np
 import optree
@@ -58,7 +59,26 @@ def of_pairs(w, xs):
     return sum(sum(np.sum(x @ y.T * w[0]) for y in xs) for x in xs)
 
 
-FUNCTIONS = [by_generator, by_sum, by_append, by_numbers, of_pairs]
+def by_positions(w, xs):
+    results = []
+    for i in range(len(xs)):
+        results.append(np.sum(xs[i] @ w) * (i + 1))
+    return sum(results) + sum(np.sum(xs[i] * xs[j].sum()) * w[0] for i in range(len(xs)) for j in range(len(xs)))
+
+
+def by_map(w, xs):
+    squared = functools.partial(lambda w, x: np.sum(pooled(w, x) ** 2), w)
+    return sum(map(squared, xs)) + np.sum(list(map(np.sum, xs))) * w[1]
+
+
+def backwards(w, xs):
+    total = 0.0
+    for k, x in enumerate(reversed(xs)):
+        total += (k + 1) * np.sum(np.tanh(x @ w))
+    return total
+
+
+FUNCTIONS = [by_generator, by_sum, by_append, by_numbers, of_pairs, by_positions, by_map, backwards]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
@@ -129,6 +149,48 @@ def test_lists_in_trees_and_lists_of_trees(function):
             for a, b in zip(leaves, others, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-9)
     assert value.cache_info().traces == slopes.cache_info().traces == 1
+
+
+def of_labels(w, xs, ys):
+    total = 0.0
+    for i in range(len(ys)):
+        total += (np.sum(xs[i] @ w) - ys[i]) ** 2
+    return total
+
+
+def test_a_list_beside_others_may_be_an_array_in_other_calls():
+    """Numbers that are read beside arrays are a list of any number, too."""
+    slopes = grad(of_labels, argnums=(0, 1))
+    for kind in (np.asarray, list, np.asarray, list):
+        for xs in lists(3, 1, 7):
+            ys = kind(np.arange(len(xs)) * 0.5)
+            of_w, of_xs = slopes(W, xs, ys)
+            distances = [np.sum(x @ W) - y for x, y in zip(xs, ys, strict=True)]
+            np.testing.assert_allclose(of_w, sum(2 * d * x.sum(0) for d, x in zip(distances, xs, strict=True)))
+            for d, x, g in zip(distances, xs, of_xs, strict=True):
+                np.testing.assert_allclose(g, np.broadcast_to(2 * d * W, x.shape))
+    assert slopes.cache_info().traces == 2
+
+
+def test_lists_whose_items_change_or_pass_on_a_value_stay_lists():
+    def layers(ws, x):
+        for i in range(len(ws)):
+            x = np.tanh(x @ ws[i])
+        return np.sum(x)
+
+    def changed(xs, w):
+        xs = list(xs)
+        for i in range(len(xs)):
+            xs[i] = xs[i] * 2
+        return sum(np.sum(x @ w) for x in xs)
+
+    slope, doubled = grad(layers), grad(changed)
+    for number in (1, 2, 3):
+        ws = [0.5 * np.eye(3)] * number
+        assert [g.shape for g in slope(ws, W)] == [(3, 3)] * number
+        (xs,) = lists(number)
+        np.testing.assert_allclose(doubled(xs, W)[-1], np.broadcast_to(2 * W, xs[-1].shape))
+    assert slope.cache_info().traces == doubled.cache_info().traces == 3
 
 
 @contextlib.contextmanager

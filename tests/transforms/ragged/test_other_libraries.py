@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from anyshape import Ragged, grad, ragged_map
+from anyshape import Ragged, errors, grad, jit, ragged_map
 
+pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 XS = [np.array([1.0, 2.0]), np.array([4.0]), np.array([3.0, 5.0, 6.0])]
 ROWS = [np.stack([x, x + 1], axis=1) for x in XS]
 
@@ -63,3 +64,15 @@ def test_batches_are_those_of_the_library(name):
                 np.testing.assert_allclose(a, 2 * b, strict=True)
         slope = grad(lambda w, xs: scaled(w, xs).sum())(2.0, Ragged.from_list(batch))
         np.testing.assert_allclose(slope, sum(np.sum(x) for x in expected))
+
+
+@pytest.mark.parametrize("name", ["awkward", "torch", "pandas", "polars"])
+def test_transforms_say_how_to_pass_a_batch_of_a_library(name):
+    library = pytest.importorskip(name)
+    batches = {"awkward": of_awkward, "torch": of_torch, "pandas": of_pandas, "polars": of_polars}[name]
+    for batch, _ in batches(library):
+        with pytest.raises(errors.ArgumentError, match=r"xs .*\n  pass anyshape.Ragged.from_list\(x\)"):
+            grad(lambda xs: np.sum(scaled(2.0, xs)))(batch)
+        if name in ("awkward", "torch"):  # groups of frames are objects that functions may use
+            with pytest.raises(errors.ArgumentError, match=r"xs .*\n  pass anyshape.Ragged.from_list\(x\)"):
+                jit(lambda xs: np.sum(scaled(2.0, xs)))(batch)

@@ -307,6 +307,12 @@ ENDS = {  # functions, their arguments, and what the first line of the error say
         [[np.ones((2, 3)), np.ones((1, 4))]],
         r"in example 1, where x.shape is \(1, 4\)",
     ),
+    "other": (
+        lambda x: x @ np.ones(3),
+        [[np.ones((2, 3)), np.ones((1, 3)), np.ones((5, 4))]],
+        r"in example 2, where x.shape is \(5, 4\), others have 3 for x.shape\[1\]",
+    ),
+    "named": (lambda a, b: b[2] + a[1], [[np.ones(2)] * 2, [np.ones(3), np.ones(2)]], r"b.shape\[0\] \(2\) must be"),
     "two": (
         lambda x, y: x + y,
         [[np.ones(2), np.ones(3)], [np.ones(2), np.ones(4)]],
@@ -316,6 +322,8 @@ ENDS = {  # functions, their arguments, and what the first line of the error say
     "alone": (decided, [[np.eye(2), np.zeros((3, 3))]], r"in example 1, where x.shape is \(3, 3\)"),
     "rank": (lambda x: x, [[np.float64(1), np.ones(2)]], "example 1 of x has rank 1, and example 0 has 0"),
     "object": (lambda x: x, [[np.ones(2), np.array([None])]], "example 1 of x has dtype object"),
+    "objects": (lambda x: x, [np.array([np.ones(2), np.ones(1)], dtype=object)], "x has dtype object"),
+    "counts": (lambda x, y: x, [[np.ones(2)] * 3, np.ones(2)], "y has 2 examples, and x has 3"),
 }
 
 
@@ -325,6 +333,12 @@ def test_errors_name_the_example_and_its_sizes(name):
     with pytest.raises((errors.AnyshapeError, ValueError), match=text) as error:
         ragged_map(function)(*args)
     assert re.search(text, str(error.value).splitlines()[0])
+    advice = {
+        "other": "give example 2 the size that others have",
+        "objects": "pass a list of arrays of numbers, as list(x)",
+        "counts": "give batches of as many examples, and None in in_axes for what all share",
+    }
+    assert advice.get(name, "") in str(error.value)
 
 
 def test_errors_of_the_function_name_the_example():
