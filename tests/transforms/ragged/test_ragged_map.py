@@ -422,6 +422,7 @@ def test_programs_of_batches_are_saved(tmp_path):
 # Requests of users of other libraries, refused or answered wrongly there
 THREADS = {
     "pytorch 118107, operators by the dozen": lambda w, x: np.cumsum(np.where(x > 0, x, 0.1 * x), 0)[:, ::2],
+    "pytorch 118107, attention without a softmax": lambda w, x: linear_attention(x * w, x, np.exp(x)),
     "pytorch 132212, average pooling": lambda w, x: (x[: x.shape[0] // 2 * 2 : 2] + x[1::2]) / 2 * w,
     "pytorch 132170, softmax along the ragged axis": lambda w, x: np.exp(x @ w) / np.exp(x @ w).sum(),
     "pytorch 136270, attention of a part": lambda w, x: attention((x * w)[1:], x[1:], x[1:]),
@@ -441,6 +442,11 @@ def attention(queries, keys, values):
     return weights / weights.sum(1, keepdims=True) @ values
 
 
+def linear_attention(queries, keys, values):
+    queries, keys = (np.where(y > 0, y + 1, np.exp(np.minimum(y, 0.0))) for y in (queries, keys))
+    return queries @ (keys.T @ values) / (queries @ keys.sum(0) + 1e-6)[:, None]
+
+
 @pytest.mark.parametrize("name", THREADS)
 def test_requests_of_users_of_other_libraries(name):
     function = THREADS[name]
@@ -458,6 +464,65 @@ def test_requests_of_users_of_other_libraries(name):
         for got, (_, expected) in zip(of_xs, each, strict=True):
             np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
     assert value.cache_info().traces == slopes.cache_info().traces == 1
+
+
+def test_a_number_for_each_example_has_a_slope():
+    """Multiply rows by weights that examples share, and by one that each has (pytorch 132695)."""
+    scaled = ragged_map(lambda s, w, x: np.sum(np.tanh(x * s * w)), in_axes=(None, 0, 0))
+    slopes = grad(lambda s, w, x: np.sum(scaled(s, w, x)), argnums=(0, 1, 2))
+    one = grad(lambda s, w, x: np.sum(np.tanh(x * s * w)), argnums=(0, 1, 2))
+    for numbers in ((5, 3), (1, 0, 2)):
+        xs, ws = batch(*numbers), np.linspace(0.5, 2, len(numbers))
+        of_s, of_w, of_x = slopes(W, ws, xs)
+        each = [one(W, w, x) for w, x in zip(ws, xs, strict=True)]
+        np.testing.assert_allclose(of_s, sum(e[0] for e in each))
+        np.testing.assert_allclose(of_w, [e[1] for e in each])
+        equal_examples(of_x, [e[2] for e in each])
+    assert slopes.cache_info().traces == 1
+
+
+def test_batches_are_padded_and_cut_again():
+    """Keep lengths and slopes through a padded array (pytorch 145837)."""
+
+    def sums(xs):
+        padded = np.cumsum(xs.to_padded(0.0), axis=1)
+        inside = np.arange(padded.shape[1]) < xs.lengths[:, None]
+        return Ragged(padded[inside], xs.lengths) - xs
+
+    slope = grad(lambda xs: np.sum(sums(xs).flat ** 2))
+    one = grad(lambda x: np.sum((np.cumsum(x, axis=0) - x) ** 2))
+    for numbers in ((1, 1, 2), (4, 0, 3)):
+        xs = batch(*numbers)
+        equal_examples(jit(sums)(Ragged.from_list(xs)), [np.cumsum(x, axis=0) - x for x in xs])
+        equal_examples(slope(Ragged.from_list(xs)), [one(x) for x in xs])
+    assert slope.cache_info().traces == 1
+
+
+OF_SIZES = {  # the tests of JAX's jumbles, as functions of a size
+    "range": lambda n: np.arange(n, dtype="int32"),
+    "rows": lambda n: np.broadcast_to(np.arange(n), (4, n)),
+    "square": lambda n: np.broadcast_to(np.arange(n), (n, n)),
+    "transposed": lambda n: np.transpose(np.broadcast_to(np.arange(n), (7, n)), [1, 0]),
+    "squeezed": lambda n: np.squeeze(np.broadcast_to(np.arange(n)[:, None], (n, 1)), 1),
+    "split": lambda n: next(iter(np.broadcast_to(np.arange(n), (2, n)))),
+    "projected": lambda n: np.einsum(
+        "te,ihqe->ithq", np.broadcast_to(np.arange(n)[:, None], (n, 3)), np.arange(12).reshape(2, 1, 2, 3)
+    ),
+    "contracted": lambda n: np.einsum(
+        "tsh,shq->thq", np.broadcast_to(np.arange(n)[:, None], (n, n, 2)), np.ones((n, 2, 3)) * np.arange(2)[:, None]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_SIZES)
+def test_examples_may_be_sizes(name):
+    """Map functions of sizes by `vmap` and `ragged_map`, in one program (jumbles of JAX)."""
+    function = OF_SIZES[name]
+    for mapped in (vmap(function), ragged_map(function)):
+        for sizes in ([3, 1, 4], [2, 2], [0, 5, 1, 1]):
+            for got, n in zip(mapped(np.array(sizes)), sizes, strict=True):
+                np.testing.assert_array_equal(got, function(n))
+        assert mapped.cache_info().traces == 1
 
 
 def test_an_example_of_a_batch_in_a_program():
