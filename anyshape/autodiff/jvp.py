@@ -35,6 +35,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.elementwise import length_op
 from anyshape.ops.factorisations import DECOMPOSITIONS
+from anyshape.support import profiles
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import equal_values
 
@@ -70,9 +71,10 @@ def push_parts(
     Tangents may belong to a graph inside of the builder's, which then receives the nodes that are linear in them alone.
     With `has_zeros`, elements of tangents that are zero by construction stay zero.
     """
-    env = begin_replay(builder, graph, inputs)
-    tangent_of = _tangents_by_value(graph.inputs, tangents)
-    _Pushing(graph, builder, inputs, env, has_zeros).push_with_limits(builder, graph.nodes, tangent_of)
+    with profiles.aside():
+        env = begin_replay(builder, graph, inputs)
+        tangent_of = _tangents_by_value(graph.inputs, tangents)
+        _Pushing(graph, builder, inputs, env, has_zeros).push_with_limits(builder, graph.nodes, tangent_of)
     return list(map(env.__getitem__, graph.outputs)), list(map(tangent_of.get, graph.outputs))
 
 

@@ -40,6 +40,7 @@ from anyshape.ops.elementwise import div_op, mul_op
 from anyshape.ops.loops import Layout, scan_op, while_op
 from anyshape.ops.movement import broadcast_in_dim_op
 from anyshape.ops.prune_inputs import PRUNERS
+from anyshape.support import profiles
 from anyshape.support.lazy_dataclass import dataclass, replace
 
 
@@ -81,7 +82,8 @@ def transpose(
     builder: Builder, graph: Graph, linear_count: int, residuals: Sequence[Traced], cotangents: Sequence[Traced | None]
 ) -> list[Any]:
     """Return the cotangents (None: zero) of the first `linear_count` inputs of a graph that is linear in them."""
-    return list(map(whole, transposed_ends(builder, graph, linear_count, residuals, cotangents)))
+    with profiles.aside():
+        return list(map(whole, transposed_ends(builder, graph, linear_count, residuals, cotangents)))
 
 
 def transposed_ends(

@@ -26,6 +26,7 @@ from anyshape.ops.control_flow import sized_op
 from anyshape.ops.core.apply import Operand
 from anyshape.ops.creation import full, full_op
 from anyshape.ops.movement import broadcast_in_dim
+from anyshape.support import profiles
 from anyshape.support.lazy_dataclass import replace
 
 Body = Callable[..., Sequence[Traced]]
@@ -77,7 +78,8 @@ def trace_subgraphs(
     traced = [_Traced(outer, body, arguments, c) for body, c in zip(bodies, held or [None] * len(bodies), strict=True)]
     results = unify([t.results for t in traced])
     graphs = [t.finish(ends, name) for t, ends, name in zip(traced, results, names, strict=True)]
-    closed = close(graphs, [t.builder.captures() for t in traced])
+    with profiles.aside():
+        closed = close(graphs, [t.builder.captures() for t in traced])
     return closed.graphs, further_operands(closed, {v: expr.from_atom(v) for v in closed.carried})
 
 

@@ -42,6 +42,7 @@ from anyshape.numpy.operands.promotion import asarray, dtype_of
 from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.numpy.serve import advise
 from anyshape.numpy.sizes.symdim import SizeComparison, symdim
+from anyshape.support import profiles
 from anyshape.support.fork_lock import collection_deferred, restores_thread
 from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.packages import (
@@ -600,7 +601,8 @@ def trace_inner(
     try:
         with activate(builder):
             with memory.writes_outside(allowed=writes) as finals:
-                result, aux = function(handles)
+                with profiles.resumed():
+                    result, aux = function(handles)
                 results, out_tree = run_traced(lambda: result, name, (), {})
                 ends = [x.unshared() for x in results]  # the values before memory has its own again
             written = memory.written_inputs(handles, inputs)

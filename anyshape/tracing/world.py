@@ -9,7 +9,6 @@ import ast
 import contextlib
 import datetime
 import os
-import sys
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -18,6 +17,7 @@ from anyshape.errors import FrozenValueWarning
 from anyshape.errors.messages import expression_at
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import line_of, tell, traced_frames
+from anyshape.support import profiles
 from anyshape.tracing.captured.code_origin import origin
 
 _CLOCKS = (
@@ -42,9 +42,6 @@ _READERS = {  # modules whose functions read for their callers
 @contextlib.contextmanager
 def warning_of_reads(name: str) -> Iterator[None]:
     """Warn of what a trace within the block reads, once it has succeeded. Profilers of users come first."""
-    if sys.getprofile() is not None:
-        yield
-        return
     reads: dict[SourceLine, str] = {}
 
     def see(frame: FrameType, event: str, arg: Any) -> None:
@@ -55,11 +52,8 @@ def warning_of_reads(name: str) -> Iterator[None]:
         if kind and (where := _reader(frame, kind)) is not None:
             reads.setdefault(where, kind)
 
-    sys.setprofile(see)
-    try:
+    with profiles.seeing(see):
         yield
-    finally:
-        sys.setprofile(None)
     for where, kind in reads.items():
         read = f"{where.expression or 'this line'} reads {kind} while {name} is traced"
         advice = f"read it outside of {name}, and pass it as an argument"

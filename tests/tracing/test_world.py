@@ -115,6 +115,16 @@ def test_all_transforms_say_it(way):
     assert len(warned(lambda: way(scaled)(1.0))) == 1
 
 
+def test_rules_of_the_user_are_seen_while_derivatives_are_made():
+    f = anyshape.custom_jvp(lambda x: np.sin(x))
+    f.defjvp(lambda primals, tangents: (np.sin(primals[0]), tangents[0] * time.time()))
+    g = anyshape.custom_vjp(lambda x: np.sin(x))
+    g.defvjp(lambda x: (np.sin(x), x), lambda x, ct: (ct * x * time.time(),))
+    for rule in (f, g):
+        (said,) = warned(lambda rule=rule: jit(grad(lambda x: rule(x) * np.exp(x)))(1.0))
+        assert "time.time() reads a clock" in str(said.message)
+
+
 def test_a_line_is_said_once():
     def scaled(x):
         return sum(x * time.time() for _ in range(3))

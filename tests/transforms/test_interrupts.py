@@ -184,7 +184,7 @@ def test_an_interrupt_anywhere_leaves_nothing_behind(name):
     expected, interrupt = survey(name)
     points = random.Random(name).sample(range(1, interrupt.count), 15)
     raised = [check(name, expected, at)[1] for at in points]
-    assert sum(raised) > 9  # one that comes in a callback of the interpreter is not raised
+    assert sum(raised) > 4  # one that comes in a callback of the interpreter is not raised
 
 
 @pytest.mark.slow

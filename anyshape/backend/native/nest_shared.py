@@ -5,10 +5,10 @@ Such loops are found by their texts. They read and write memory and constants al
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
 from typing import TypeAlias
 
 from anyshape.support.lazy_dataclass import NamedTuple
@@ -18,7 +18,9 @@ _DECLARED = re.compile(r"(const )?\b(double|float|u?int\d+_t|as_complexf?) (\*?)
 _FOR = re.compile(r"\s*for \(int64_t i\d+ = .*\{$")
 _PRAGMA = re.compile(r"\s*#pragma GCC ivdep")
 _OTHERS = re.compile(r"\b(AS_\w+|goto|return|break|continue|call|poll)\b")  # what belongs to the function around it
-_WRITES = r"(?<!\w){0}\s*(?:[-+*/%|&^]|<<|>>)?=(?!=)|(?<!\w){0}\s*(?:\+\+|--)|(?:\+\+|--|&)\s*{0}\b"
+_WRITTEN = re.compile(  # names that are given another value, or whose place is passed on
+    r"(?<!\w)(\w+)\s*(?:(?:[-+*/%|&^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--|&)\s*(\w+)"
+)
 _REFERENCED = re.compile(r"(?<!&)&(?!&)\s*(\w+)\b(?!\s*\[)")
 _WORDS = {"const", "double", "float", "for", "if", "else", "sizeof", "pragma", "GCC", "ivdep", "unsigned", "char"}
 _Key: TypeAlias = tuple[tuple[str, ...], str]
@@ -75,7 +77,7 @@ def _loops(lines: Sequence[str]) -> Iterator[_Loop]:
 def _end(lines: Sequence[str], first: int) -> int:
     """Return the line behind the block that begins in a line."""
     depth = 0
-    for k in count(first):
+    for k in itertools.count(first):
         depth += lines[k].count("{") - lines[k].count("}")
         if depth <= 0:
             return k + 1
@@ -94,18 +96,15 @@ def _types(lines: Sequence[str]) -> dict[str, str]:
 
 def _taken(text: str, types: dict[str, str]) -> tuple[_Key, tuple[str, ...]] | None:
     """Return the key of a loop, and the names of what it takes; None if it can be no function."""
+    if _OTHERS.search(text):
+        return None
     own = dict.fromkeys([d[3] for d in _DECLARED.findall(text)])
     names = tuple([n for n in dict.fromkeys(_NAME.findall(text)) if n not in own and not _is_given(n)])
-    if _OTHERS.search(text) or not all(types.get(name) and not _may_change(name, text) for name in names):
+    if not all(map(types.get, names)) or not {*names}.isdisjoint(itertools.chain(*_WRITTEN.findall(text))):
         return None
     new = {name: f"{letter}{k}" for letter, group in (("x", names), ("y", own)) for k, name in enumerate(group)}
     body = _NAME.sub(lambda m: new.get(m[0], m[0]), text)
     return (tuple([types[name] for name in names]), body), names
-
-
-def _may_change(name: str, text: str) -> bool:
-    """Return whether a loop may give a name another value, or passes on where it is."""
-    return re.search(_WRITES.format(re.escape(name)), text) is not None
 
 
 def _is_given(name: str) -> bool:

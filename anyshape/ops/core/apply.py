@@ -18,6 +18,7 @@ from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMet
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute_leaves
+from anyshape.support import profiles
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.true_types import has_type
 
@@ -148,7 +149,8 @@ def _apply(op: Op, inputs: Sequence[Any], sources: Sequence[Traced], params: Map
     if builder.draw_order is not None and any(isinstance(x, Traced) and is_generator(x.value) for x in inputs):
         builder = home() or builder  # in the order of the program, whichever graph the generator belongs to
     traced = [x if isinstance(x, Traced) else builder.constant(np.asarray(x)) for x in inputs]
-    return builder.emit(op, traced, sources, params)
+    with profiles.aside():
+        return builder.emit(op, traced, sources, params)
 
 
 def _where_python_is(builder: Builder | None) -> Builder | None:

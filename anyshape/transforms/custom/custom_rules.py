@@ -18,6 +18,7 @@ from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.ops.control import CustomRule, custom_argument, custom_call, custom_jvp_op, custom_vjp_op
 from anyshape.ops.creation import full_like
 from anyshape.ops.elementwise import add
+from anyshape.support import profiles
 from anyshape.support.packages import argument_containers
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees
@@ -39,7 +40,8 @@ def _applied(rule: _CallRule) -> Iterator[None]:
     """Apply a rule within the block. Where it calls its function, this has no effects: they are in the graph."""
     token = _APPLIED.set((*_APPLIED.get(), _code_of(rule.function.__wrapped__)))
     try:
-        yield
+        with profiles.resumed():
+            yield
     finally:
         _APPLIED.reset(token)
 
