@@ -46,6 +46,7 @@ MOVES: dict[Op, int] = {
     **dict.fromkeys((rd.reduce_logsumexp_op, rd.softmax_op, rd.safe_softmax_op, rd.argmax_op, rd.argmin_op), 18),
     **dict.fromkeys((rd.sort_op, rd.argsort_op), 60),
 }
+SORT_STEPS = 16  # that a sort by segments takes as long as, however few rows it has
 _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {"==": ew.eq, "!=": ew.ne, ">=": ew.ge}
 
 
@@ -266,7 +267,8 @@ class Flat:
         total = expr.maximum(*[operands[i].meta.sizes[0] for i in self.pieces])
         moves = [node for node, emit in self.steps if node.op in MOVES and not isinstance(emit, functools.partial)]
         elements = expr.total([expr.mul(MOVES[node.op], self._columns(node)) for node in moves]) if moves else 0
-        return len(self.steps) + 2 * len(moves), expr.mul(total, elements)
+        sorts = sum([node.op in (rd.sort_op, rd.argsort_op) for node in moves])
+        return len(self.steps) + 2 * len(moves) + SORT_STEPS * sorts, expr.mul(total, elements)
 
     def _columns(self, node: Node) -> Size:
         """Return the number of elements in a row of all that a node reads, or gives."""
