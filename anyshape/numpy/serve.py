@@ -356,11 +356,11 @@ def _called(ufunc):
     if "scipy.special" not in sys.modules:
         return None  # who has a ufunc of it has loaded it
     special = load("anyshape.numpy.special")
-    if ufunc in special.UFUNCS:
-        return special.UFUNCS[ufunc]
     if getattr(scipy_special, name, None) is ufunc and has_type(getattr(special, name, None), Ufunc):
         return getattr(special, name)
-    return load("anyshape.numpy.special_ufuncs").UFUNCS.get(ufunc)
+    if getattr(sys.modules["scipy.special._ufuncs"], "_lambertw", None) is ufunc:
+        return load("anyshape.scipy.special").lambertw  # SciPy's own function calls it, as `oaconvolve` does of a size
+    return special.UFUNCS.get(ufunc) or load("anyshape.numpy.special_ufuncs").UFUNCS.get(ufunc)
 
 
 def _method(key):

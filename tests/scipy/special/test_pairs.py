@@ -1,5 +1,7 @@
 """Functions of `anyshape.scipy.special` with two or with complex results, and elliptic integrals."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.special
@@ -36,6 +38,14 @@ def test_harmonics_have_derivatives_inside_and_outside_of_the_range_of_the_polar
     one_sided = scipy.special.sph_harm_y(n, m, np.array([0.0, 1e-7]), 0.5).real
     at_pole = grad(lambda theta: np.real(special.sph_harm_y(n, m, theta, 0.5)))(0.0)
     np.testing.assert_allclose(at_pole, (one_sided[1] - one_sided[0]) / 1e-7, atol=1e-6)
+
+
+def test_lambertw_of_scipy_is_served_where_its_own_code_calls_it():
+    own = functools.partial(scipy.special.lambertw, k=-1)  # jit puts no function of anyshape in its place
+    np.testing.assert_allclose(jit(lambda x: own(x))(X), scipy.special.lambertw(X, k=-1), 1e-14)
+    of_size = jit(lambda x: x * own(-0.1 / x.shape[0]).real)
+    for n in (1, 4):
+        np.testing.assert_allclose(of_size(X[:n]), X[:n] * scipy.special.lambertw(-0.1 / n, -1).real, 1e-14)
 
 
 def test_lambertw_and_the_faddeeva_function_are_complex():
