@@ -130,6 +130,15 @@ def test_slopes_near_saturation_and_nan():
         np.testing.assert_allclose(slope(torch.from_numpy(x)).numpy(), slope(x), rtol=1e-12)
 
 
+@pytest.mark.parametrize("function", [np.tanh, lambda x: 1 / (1 + np.exp(-x))])
+def test_slopes_of_what_is_broadcast_before(function):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    slope = anyshape.grad(lambda x: np.sum(function(np.broadcast_to(x, (2, *x.shape)) * 1)))
+    for x in (X, X[:0], 20.0 * X):
+        np.testing.assert_allclose(slope(torch.from_numpy(x.copy())).numpy(), slope(x), rtol=1e-12, atol=1e-300)
+
+
 def test_transformations_of_pytorch_take_wrapped_functions_alone():
     torch = pytest.importorskip("torch")
     pytest.importorskip("array_api_compat")
