@@ -258,8 +258,12 @@ class _Tape:
         What they state of sizes may need more sizes of each trip.
         """
         while True:
-            linear, remade = self._linear(), None if self.undo is None else self._remade(self.undo)
-            unknown = self._unknown_variables(linear) if self.loop.varying else []
+            linear, remade, unknown = self._linear(), None, list[DimVar]()
+            try:
+                remade = None if self.undo is None else self._remade(self.undo)
+            except _UnknownSizes as error:
+                unknown = error.variables
+            unknown += self._unknown_variables(linear) if self.loop.varying else []
             unknown += [] if remade is None else self._unknown_variables(remade)
             if not unknown:
                 return linear, remade
@@ -511,6 +515,20 @@ class _Sources:
         return self.positions_of(seen)
 
 
+class _UnknownSizes(Exception):
+    """Sizes of a trip that what undoes its writes reads, and that no input gives."""
+
+    def __init__(self, variables: list[DimVar]) -> None:
+        self.variables = variables
+
+
+def _read(sizes: Any) -> list[DimVar]:
+    """Return the variables of sizes, nested in tuples."""
+    if isinstance(sizes, tuple):
+        return [v for size in sizes for v in _read(size)]
+    return [*expr.variables(sizes)] if isinstance(sizes, expr.DimExpr) else []
+
+
 class _Remade:
     """Gives the values of a body in the builder of its linear map: saved ones, constants, and what is made again."""
 
@@ -531,6 +549,9 @@ class _Remade:
         inputs = [self.value(v) for v in node.inputs]
         ctx = ShapeGuardContext(self.builder.scope, node.op.name, node.where, [v.meta for v in node.operands], "jvp")
         sizes = tuple([ctx.bind(p, field=name) for name, p in node.params])
+        of_inputs = {v for x in inputs for v, _ in x.meta.variable_axes()}
+        if unknown := [v for v in _read(sizes) if v not in of_inputs and self.builder.dim_owner(v) is None]:
+            raise _UnknownSizes(unknown)
         local, sources = localise(sizes, inputs)
         params = dict(zip([name for name, _ in node.params], local, strict=True))
         self.values.update(zip(node.outputs, self.builder.emit(node.op, inputs, sources, params), strict=True))

@@ -274,6 +274,26 @@ def test_planted_bugs_are_found(bug, monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_gradient_in_one_argument_may_follow_one_in_another():
+    def run(x, y):
+        y, total = y.copy(), 0.0
+        for i in range(len(x) - 1, -1, -1):
+            y[i] = y[i] * y[i]
+            total += x[:i].dot(y[:i])
+        return total + y.sum()
+
+    for at in (1, 0):
+        for n in (5, 1, 0, 3):
+            x, y = np.linspace(0.1, 0.9, n), np.linspace(0.7, 0.2, n)
+            both = np.array([x, y], complex)
+            expected = np.zeros(n)
+            for k in range(n):
+                moved = both.copy()
+                moved[at, k] += 1e-30j
+                expected[k] = run(*moved).imag / 1e-30
+            np.testing.assert_allclose(jit(grad(run, at))(x, y), expected, rtol=1e-12)
+
+
 def test_merged_loops_give_what_both_give(monkeypatch):
     """Without the pass, what is made again is stacked."""
     monkeypatch.setattr(pipeline, "merge_loops", lambda graph: graph)
