@@ -178,6 +178,7 @@ def raise_first(run: Callable[..., Any] | None, raised: Raised, arrays: Sequence
 
 
 _HOLD_NOTHING = (type, types.BuiltinFunctionType, np.ufunc, Ufunc)
+_SHOWN_ARRAY = re.compile(r"Array<(bool|[biufc]\d+)\[[^>\n]*>")  # as `repr` of a traced array begins
 _LOG = logging.getLogger("anyshape.trace")
 
 
@@ -263,6 +264,7 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
         problem = f"is of type {type(leaf).__name__}, not an array"
         raise errors.ArgumentError(name, f"the {path}", problem, _advice_for(leaf))
     _refuse_made_functions(name, tree, (args, kwargs))
+    _refuse_texts_of_arrays(name, tree)
     return [as_value(x) for x in leaves], tree
 
 
@@ -304,6 +306,14 @@ def _refuse_made_functions(name: str, tree, arguments) -> None:
                 advice = _advice_for_made(name, x)
                 shown = getattr(x, "__qualname__", None) or f"a {type(x).__name__}"
                 raise errors.ArgumentError(name, "the result", f"holds {shown}, made while tracing", advice)
+
+
+def _refuse_texts_of_arrays(name: str, tree) -> None:
+    """Raise ArgumentError for a text in the result that shows a traced array: it has no value in it, in any call."""
+    for x in pytrees.settings_of(tree):
+        if has_type(x, str) and (shown := _SHOWN_ARRAY.search(x)):
+            advice = "return the array, and format it outside the traced function"
+            raise errors.ArgumentError(name, "the result", f"holds the text of a traced array, {shown[0]}", advice)
 
 
 def _last_line(error: BaseException) -> SourceLine | None:

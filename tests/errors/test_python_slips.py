@@ -28,7 +28,7 @@ import scipy.stats
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape import ShapeDtypeStruct, errors, jit
+from anyshape import ShapeDtypeStruct, errors, jit, value_and_grad, vmap
 from anyshape.scipy import integrate, interpolate, linalg, optimize, special, stats
 
 pytestmark = pytest.mark.usefixtures("as_written")
@@ -282,3 +282,20 @@ def test_a_text_is_repeated_by_a_traced_integer_and_foreign_classes_take_arrays(
 
     assert jit(lambda x, n: x * len("ab" * n))(1.5, 2) == 6.0
     assert jit(lambda x: x + Unit())(1.5) == 3.0
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: f"x = {x}",
+        lambda x: {"note": "max %s" % x.max(), "y": x},
+        lambda x: ",".join(str(v) for v in x),
+        lambda x: vmap(repr)(x),
+        lambda x: value_and_grad(lambda x: (x.sum(), str(x > 0)), has_aux=True)(x),
+    ],
+)
+def test_a_text_of_a_traced_array_is_not_a_result(function):
+    with pytest.raises(errors.ArgumentError, match=r"holds the text of a traced array, Array<") as caught:
+        jit(function)(np.ones(3))
+    assert str(caught.value).endswith("return the array, and format it outside the traced function")
+    assert jit(lambda x: (x, f"Array<{x.dtype}>"))(np.ones(3))[1] == "Array<float64>"
