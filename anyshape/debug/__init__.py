@@ -15,6 +15,7 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.user_stack import user_line
 from anyshape.inspect.notebook import run_page
+from anyshape.numpy.arrays.array import SHOWN_ARRAY
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing import pytrees
 from anyshape.tracing.effects import Text, call, show
@@ -39,6 +40,9 @@ def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
     """
     if not isinstance(fmt, str):
         raise ArgumentError("debug.print", "fmt", f"is of type {type(fmt).__name__}, not a text", 'write "{}"')
+    if shown := SHOWN_ARRAY.search(fmt):
+        advice = 'write "{}" there, not an f-string, and the array behind the format'
+        raise ArgumentError("debug.print", "fmt", f"holds the text of a traced array, {shown[0]}", advice)
     try:
         text, used = Text.of_format(fmt, args, kwargs)
     except (KeyError, IndexError) as error:

@@ -36,7 +36,7 @@ from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, size_names
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
-from anyshape.numpy.arrays.array import Array, NDArray
+from anyshape.numpy.arrays.array import SHOWN_ARRAY, Array, NDArray
 from anyshape.numpy.operands import memory
 from anyshape.numpy.operands.promotion import asarray, dtype_of
 from anyshape.numpy.operands.ufuncs import Ufunc
@@ -178,7 +178,6 @@ def raise_first(run: Callable[..., Any] | None, raised: Raised, arrays: Sequence
 
 
 _HOLD_NOTHING = (type, types.BuiltinFunctionType, np.ufunc, Ufunc)
-_SHOWN_ARRAY = re.compile(r"Array<(bool|[biufc]\d+)\[[^>\n]*>")  # as `repr` of a traced array begins
 _LOG = logging.getLogger("anyshape.trace")
 
 
@@ -311,7 +310,7 @@ def _refuse_made_functions(name: str, tree, arguments) -> None:
 def _refuse_texts_of_arrays(name: str, tree) -> None:
     """Raise ArgumentError for a text in the result that shows a traced array: it has no value in it, in any call."""
     for x in pytrees.settings_of(tree):
-        if has_type(x, str) and (shown := _SHOWN_ARRAY.search(x)):
+        if has_type(x, str) and (shown := SHOWN_ARRAY.search(x)):
             advice = "return the array, and format it outside the traced function"
             raise errors.ArgumentError(name, "the result", f"holds the text of a traced array, {shown[0]}", advice)
 

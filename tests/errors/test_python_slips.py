@@ -299,3 +299,8 @@ def test_a_text_of_a_traced_array_is_not_a_result(function):
         jit(function)(np.ones(3))
     assert str(caught.value).endswith("return the array, and format it outside the traced function")
     assert jit(lambda x: (x, f"Array<{x.dtype}>"))(np.ones(3))[1] == "Array<float64>"
+
+
+def test_a_print_of_a_program_takes_arrays_behind_its_format():
+    with pytest.raises(errors.ArgumentError, match=r"debug.print.*text of a traced array, Array<f64.*\n  write \"{}\""):
+        jit(lambda x: anyshape.debug.print(f"x = {x}"))(np.ones(3))

@@ -9,6 +9,7 @@ attributes are refused, and the flat view reads elements in C order.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterator
 from types import FrameType
@@ -182,6 +183,7 @@ _SIZE_ADVICE = (
     "functions of anyshape.numpy take it for a size as it is: anyshape.numpy.zeros(k)"
 )
 _CONVERT_ADVICE = "return the array, and convert it outside the traced function"
+SHOWN_ARRAY = re.compile(r"Array<(bool|[biufc]\d+)\[[^>\n]*>")  # as `repr` of a traced array gives it
 _ARRAY_ADVICE = "write `import anyshape.numpy as np`, whose functions and generators take traced arrays"
 _FRACTION_ADVICE = "an int is needed here: of a size, write n // 2 for n / 2 and for n * 0.5; or pass a static int"
 
