@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,9 @@ WAITED_BUILDS = 10  # a run that would take so many builds in NumPy waits for on
 GUESSED_TRIPS = 30  # of a loop whose number of iterations no operand gives
 MOST_TRIPS = 1e4  # of a loop inside another one that are counted
 MOST_SHAPES = 256  # of operands whose seconds are remembered
+# NumPy's tiles never hold a value whole. They are faster than C where an iteration makes one of so many bytes, which is
+# so many times what it reads.
+WIDE, WIDER = 1 << 22, 8
 
 
 class NestSite:
@@ -44,6 +48,8 @@ class NestSite:
         self.step, self.mode, self.depth, self.loops, self.seconds = step, mode, depth, loops, 0.0
         self._nest: Nest | None = None
         self._known: dict[tuple[tuple[int, ...], ...], float] = {}
+        self._widths: dict[tuple[tuple[int, ...], ...], bool] | None = {} if _spreads(step) else None
+        self._was_wide = False
 
     @property
     def was_asked(self) -> bool:
@@ -58,6 +64,8 @@ class NestSite:
     @property
     def state(self) -> str:
         """Return "compiled", or why NumPy runs the loop."""
+        if self._was_wide:
+            return "NumPy: an iteration makes values so large that tiles, which never hold them whole, are faster"
         return "NumPy: runs so far are too short" if self._nest is None else self._nest.state
 
     def nest(self) -> Nest:
@@ -75,7 +83,18 @@ class NestSite:
             nest = self._advanced(operands)
             if nest is None:
                 return None
-        return nest(operands, shapes)
+        self._was_wide = self._widths is not None and self._is_wide(tuple(map(np.shape, operands)))
+        return None if self._was_wide else nest(operands, shapes)
+
+    def _is_wide(self, shapes: tuple[tuple[int, ...], ...]) -> bool:
+        """Return whether NumPy is faster for operands of these shapes, since an iteration makes far larger values."""
+        widths = self._widths or {}
+        if shapes not in widths:
+            if len(widths) >= MOST_SHAPES:
+                widths.clear()
+            widths[shapes] = is_wide(self.step, shapes)
+            self._widths = widths
+        return widths[shapes]
 
     def _seconds_of(self, shapes: tuple[tuple[int, ...], ...]) -> float:
         """Return about how long NumPy takes for operands of these shapes, counted once for each."""
@@ -215,6 +234,34 @@ def _seconds(graph: Graph, shapes: Sequence[Sequence[int | None]], trips: float)
         inner = _of_trip(node, [_shape(v.meta, sizes) for v in inputs])
         total += sum([_seconds(g, inner, trips) for g in subgraphs(node)]) * (1 if node.op is cond_op else trips)
     return total
+
+
+def _spreads(step: Step) -> bool:
+    """Return whether an iteration, without loops in it, makes a value with axes that no operand has."""
+    body = subgraphs(step)[-1]
+    outputs = [v.meta for node in body.nodes for v in node.outputs]
+    read = [_open_sizes(v.meta) for v in body.inputs]
+    has_loops = any(node.op in _INNER for node in body.nodes)
+    return not has_loops and any(not any(sizes <= own for own in read) for sizes in map(_open_sizes, outputs))
+
+
+def _open_sizes(meta: TensorMeta) -> Counter[Size]:
+    return Counter(e.size for e in meta.extents if isinstance(e, Exact) and not isinstance(e.size, int))
+
+
+def is_wide(step: Step, shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Return whether an iteration makes values far larger than those that it reads, and than caches."""
+    body, trip = subgraphs(step)[-1], _of_trip(step, shapes)
+    trips = max(shapes[_layout(step).stacks.start][0], 1) if step.op is scan_op else 1
+    trip = [[x[0] // trips if n is None else n for n in own] for own, x in zip(trip, shapes, strict=True)]  # of pieces
+    sizes: dict[DimVar, int | None] = {}
+    for source in body.dims:
+        if isinstance(axis := as_atom(source.size), InputAxis):
+            sizes[source.variable] = trip[axis.operand][axis.axis]
+    made = [v.meta for node in body.nodes for v in node.outputs]
+    widest = max([_elements(meta, sizes) * meta.dtype.itemsize for meta in made], default=0)
+    read = [_elements(v.meta, sizes) * v.meta.dtype.itemsize for v in body.inputs]
+    return widest > max(WIDE, WIDER * max(read, default=0))
 
 
 def _layout(step: HasParams) -> Layout:

@@ -786,6 +786,20 @@ def test_explain_tells_the_lines_of_loops_and_of_what_leaves_them_to_numpy():
     )
 
 
+def test_numpy_runs_the_calls_whose_iterations_make_values_far_larger_than_they_read():
+    def repelled(x):
+        for _ in range(20):
+            away = x[:, None] - x
+            x = x + 0.1 * (away / (away * away + 1.0)).sum(1)
+        return x
+
+    mine, large = jit(repelled, compile="wait"), "NumPy: an iteration makes values so large"
+    for n, served in (20, "compiled"), (1000, large), (2, "compiled"), (0, "compiled"):
+        x = np.linspace(0.0, 1.0, n)
+        np.testing.assert_allclose(mine(x), repelled(x), 1e-12)
+        assert [state.startswith(served) for state in states(mine)] == [True]
+
+
 def test_explain_tells_that_a_limit_of_memory_leaves_loops_to_numpy():
     mine = jit(swept, compile="wait", max_bytes=1 << 20)
     mine(vector(5))
