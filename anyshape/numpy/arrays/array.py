@@ -9,6 +9,7 @@ attributes are refused, and the flat view reads elements in C order.
 from __future__ import annotations
 
 import math
+import operator
 import re
 import sys
 from collections.abc import Iterator
@@ -188,6 +189,22 @@ _ARRAY_ADVICE = "write `import anyshape.numpy as np`, whose functions and genera
 _FRACTION_ADVICE = "an int is needed here: of a size, write n // 2 for n / 2 and for n * 0.5; or pass a static int"
 
 
+def _of_number(name: str, kinds: str) -> property:
+    """Return a method that Python's numbers have, and arrays have not: a call needs the value."""
+
+    def read(self: Any) -> Any:
+        if not self.weak or self.ndim or self.dtype.kind not in kinds:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        value = float if self.dtype.kind == "f" else operator.index
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return getattr(value(self), name)(*args, **kwargs)
+
+        return call
+
+    return property(read)
+
+
 class Array(MemoryAttributes, Traced):
     """Array or number of a program under construction.
 
@@ -325,6 +342,9 @@ class Array(MemoryAttributes, Traced):
     __ceil__: Method = rounded("math.ceil()", math.ceil, "ceil")
     __trunc__: Method = rounded("math.trunc()", math.trunc, "trunc")
     __complex__: Method = number("complex()", complex, "write x + 0j")
+
+    bit_length, bit_count, to_bytes = [_of_number(n, "iub") for n in ("bit_length", "bit_count", "to_bytes")]
+    is_integer, as_integer_ratio = [_of_number(n, "iubf") for n in ("is_integer", "as_integer_ratio")]
 
     def __index__(self) -> int:
         if self.builder.closed:

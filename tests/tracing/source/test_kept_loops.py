@@ -247,3 +247,24 @@ def test_a_generator_without_an_end_is_not_run_to_its_end():
         return total
 
     assert anyshape.jit(weighted)(np.ones(3)) == 6
+
+
+def over_sets(x):
+    sums = [None] * 32
+    sums[0] = np.ones_like(x)
+    for chosen in range(1, 32):
+        sums[chosen], left = np.zeros_like(x), chosen
+        while left:
+            last = (left & -left).bit_length() - 1
+            sums[chosen] = sums[chosen] + sums[chosen ^ (1 << last)] / (x + last + 1.0)
+            left &= left - 1
+    return sums[31]
+
+
+def test_a_loop_asks_a_counter_for_what_numbers_of_python_alone_have():
+    jitted = jit(over_sets)
+    for n in (3, 0, 1):
+        np.testing.assert_array_equal(jitted(np.arange(1.0, n + 1)), over_sets(np.arange(1.0, n + 1)))
+    assert jitted.cache_info().traces == 1
+    with pytest.raises(AttributeError, match="bit_length"):
+        jit(lambda x: x.bit_length())(np.ones(2))
