@@ -111,10 +111,12 @@ def report(path: Any) -> Iterator[None]:
     >>> import numpy as np
     >>> import anyshape
     >>> f = anyshape.jit(lambda x: x * 2 if x.shape[0] > 2 else x)
-    >>> with anyshape.debug.report("run.html"):
+    >>> page = pathlib.Path("run.html")
+    >>> with anyshape.debug.report(page):
     ...     _ = f(np.ones(3)), f(np.ones(1))
-    >>> "2 programs of 1 function" in pathlib.Path("run.html").read_text("utf-8")
+    >>> "2 programs of 1 function" in page.read_text("utf-8")
     True
+    >>> page.unlink()
     """
     started, made = perf_counter(), list[tuple[float, Any, Any]]()
     listener = lambda function, entry: made.append((perf_counter() - started, function, entry))
