@@ -264,11 +264,33 @@ class Flat:
     def cost(self, operands: Sequence[Any], lengths: Sequence[Any], count: Size) -> tuple[int, Size] | None:
         """Return the number of steps, and the nanoseconds of what moves rows: a loop reads and adds them up faster."""
         self.begin(operands, lengths, count)
-        total = expr.maximum(*[operands[i].meta.sizes[0] for i in self.pieces])
-        moves = [node for node, emit in self.steps if node.op in MOVES and not isinstance(emit, functools.partial)]
+        moves = self._moves()
         elements = expr.total([expr.mul(MOVES[node.op], self._columns(node)) for node in moves]) if moves else 0
         sorts = sum([node.op in (rd.sort_op, rd.argsort_op) for node in moves])
-        return len(self.steps) + 2 * len(moves) + SORT_STEPS * sorts, expr.mul(total, elements)
+        return len(self.steps) + 2 * len(moves) + SORT_STEPS * sorts, expr.mul(self._total(operands), elements)
+
+    def heavy(self, operands: Sequence[Any], of_element: Callable[[Node], float]) -> Size:
+        """Return the nanoseconds of all rows in steps that take long, 0 where more steps move rows than take long.
+
+        `of_element` gives the nanoseconds of an element that a step reads, 0 for steps that take no time.
+        """
+        moves = self._moves()
+        others = [
+            node for node, _ in self.steps if node not in moves and any(self.axis(v) is not None for v in node.outputs)
+        ]
+        costs = {node: round(cost) for node in others if (cost := of_element(node))}
+        if len(costs) <= len(moves):
+            return 0
+        row = expr.total([expr.mul(cost, self._columns(node)) for node, cost in costs.items()])
+        return expr.mul(self._total(operands), row)
+
+    def _total(self, operands: Sequence[Any]) -> Size:
+        """Return the number of rows of all examples."""
+        return expr.maximum(*[operands[i].meta.sizes[0] for i in self.pieces])
+
+    def _moves(self) -> list[Node]:
+        """Return the steps that read rows at computed places, or add them up by segments."""
+        return [node for node, emit in self.steps if node.op in MOVES and not isinstance(emit, functools.partial)]
 
     def _columns(self, node: Node) -> Size:
         """Return the number of elements in a row of all that a node reads, or gives."""

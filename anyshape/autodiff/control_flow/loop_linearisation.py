@@ -124,10 +124,9 @@ class _Tape:
         self.live = loop.outputs([i is not None for i in self.map.live])
         self.sources = _Sources(loop, builder, self.inputs)
         self.map = replace(self.map, residuals=tuple(map(self._by_comparisons, self.map.residuals)))
-        first = len(self.wrt)
         graph = self.map.graph
         read = {v for node in graph.nodes for v in node.inputs} | {*graph.outputs}
-        self.is_read = [v in read for v in graph.inputs[first : first + len(self.map.residuals)]]
+        self.is_read = [v in read for v, _ in zip(graph.inputs[len(self.wrt) :], self.map.residuals, strict=False)]
         self._choose([x.value for x, flag in zip(self.map.residuals, self.is_read, strict=True) if flag])
         self._measure()
 
@@ -165,8 +164,8 @@ class _Tape:
             self._refuse_draws()
             read = self._read_again(residuals, whole=unsaved)
             saved = [v for i, v in enumerate(self.inputs[: loop.layout.carries]) if i in read]
-        self._sort(self._without_reads(saved))
         self.read = Inputs.of(loop.layout, [i in read and i >= loop.layout.carries for i in range(len(self.inputs))])
+        self._sort(self._without_reads(saved))
 
     def _without_reads(self, saved: Sequence[Value]) -> Sequence[Value]:
         """Return what is to be saved where writes to carries are undone, if that is less."""
@@ -209,7 +208,7 @@ class _Tape:
         return self.sources.ancestors_of(residuals)
 
     def _changing_variables(self) -> list[DimVar]:
-        """Return the variables of the linear map that differ between trips, and that no vector among pieces gives."""
+        """Return the variables of the linear map that differ between trips, and that no piece gives."""
         residuals = [] if self.recomputes else [*[x.value for x in self.map.residuals], *self._measured_again()]
         metas = [v.meta for v in (*self.inputs[: self.loop.layout.carries], *self.pieces, *residuals)]
         named = [v for meta in metas for size in _sizes(meta) for v in expr.variables(size)]
@@ -217,9 +216,11 @@ class _Tape:
         return [v for v in dict.fromkeys(named) if v not in self.loop.constant and v not in own]
 
     def _sizes_of_pieces(self) -> set[DimVar]:
-        """Return the variables that vectors among pieces give: saved ones, and results of loops that are made again."""
+        """Return the variables that pieces give: read ones, and vectors that are saved or that loops make again."""
         made = [v for v in self.remade_pieces if v in [y for y, _ in self.builder.runtime.values()]]
-        return {v for piece in (*self.pieces, *made) for v in _own_size(piece)}
+        read = Inputs.of(self.loop.layout, self.inputs).chosen(self.read).pieces
+        rows = {v for piece in read for v, axis in piece.meta.variable_axes() if not axis}
+        return rows.union(*map(_own_size, (*self.pieces, *made)))
 
     def _measured_again(self) -> list[Value]:
         """Return the operands of what the linear map makes again, which may read the sizes of any."""
@@ -390,8 +391,7 @@ class _Tape:
         """
         live = operands.elements[-1]
         entering = [_where(live, t, _of_size(t.meta)) for t in tangents]
-        slopes = self._slopes(builder, entering, operands)
-        carries = sum(self.active.carries)
+        slopes, carries = self._slopes(builder, entering, operands), sum(self.active.carries)
         after = [_where(live, new, old) for new, old in zip(slopes[:carries], tangents, strict=False)]
         return [*after, *[_where(live, new, _of_size(new.meta)) for new in slopes[carries:]]]
 

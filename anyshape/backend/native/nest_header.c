@@ -4,7 +4,7 @@
 #define AS_CALLED static __attribute__((noinline, unused))
 
 #define AS_SPARED (1 << 20)
-#define AS_MOST_SPARED (1 << 26)
+#define AS_MOST_SPARED (1 << 27)
 
 typedef struct as_block {
     struct as_block *before;
@@ -19,17 +19,40 @@ typedef struct {
 /* A number of bytes of about so many elements, less than 0 if an int64 does not hold it. */
 static inline int64_t as_bytes(double count, int64_t bytes) { return count < 0x1p58 ? bytes : -1; }
 
-/* The largest block of the run before, for the next one: the system takes as long to give pages as steps take to fill
- * them. Threads exchange it. */
-static as_block *as_spare;
+/* The largest blocks of runs before, for the next ones: the system takes as long to give pages as steps take to fill
+ * them. Threads exchange them. */
+#define AS_SPARES 4
+static as_block *as_spares[AS_SPARES];
+static int64_t as_spared; /* bytes of all */
+
+static inline as_block *as_exchanged(int k, as_block *block) {
+    as_block *other = __atomic_exchange_n(&as_spares[k], block, __ATOMIC_ACQ_REL);
+    if (other) __atomic_sub_fetch(&as_spared, other->end - (char *)other, __ATOMIC_RELAXED);
+    return other;
+}
 
 AS_CALLED as_block *as_new_block(int64_t size) {
-    as_block *spare = size < AS_SPARED ? 0 : __atomic_exchange_n(&as_spare, 0, __ATOMIC_ACQ_REL);
-    if (spare && spare->end - (char *)spare >= size) return spare;
-    free(spare);
+    for (int k = 0; size >= AS_SPARED && k < AS_SPARES; k++) {
+        as_block *spare = as_exchanged(k, 0);
+        if (spare && spare->end - (char *)spare >= size) return spare;
+        free(spare);
+    }
     as_block *next = malloc(size);
     if (next) next->end = (char *)next + size;
     return next;
+}
+
+/* Keep a block for a run that comes, and free it if there are many. */
+AS_CALLED void as_keep(as_block *block) {
+    for (int k = 0; block && k < AS_SPARES; k++) {
+        const int64_t size = block->end - (char *)block;
+        if (__atomic_add_fetch(&as_spared, size, __ATOMIC_RELAXED) > AS_MOST_SPARED) {
+            __atomic_sub_fetch(&as_spared, size, __ATOMIC_RELAXED);
+            break;
+        }
+        block = as_exchanged(k, block);
+    }
+    free(block);
 }
 
 /* Memory for some bytes, in lines of the cache; NULL if there is none. */
@@ -76,9 +99,9 @@ AS_CALLED void as_release(as_block **last, as_mark mark) {
 
 AS_CALLED void as_free(as_block *last) {
     const int64_t size = last ? last->end - (char *)last : 0;
-    if (size >= AS_SPARED && size <= AS_MOST_SPARED) {
+    if (size >= AS_SPARED) {
         as_block *before = last->before;
-        free(__atomic_exchange_n(&as_spare, last, __ATOMIC_ACQ_REL));
+        as_keep(last);
         last = before;
     }
     while (last) {

@@ -1,6 +1,9 @@
-"""Loops over elements that stand in nests more than once, as functions: a compiler works on each of them once.
+"""Loops and memory that nests share, found by their texts.
 
-Such loops are found by their texts. They read and write memory and constants alone, so a function of these serves.
+Loops over elements that stand in nests more than once become functions: a compiler works on each of them once. They
+read and write memory and constants alone, so a function of these serves.
+
+Values of a trip take the memory of values of their size that nothing reads any more. So they stay in the caches.
 """
 
 from __future__ import annotations
@@ -16,13 +19,19 @@ from anyshape.support.lazy_dataclass import NamedTuple
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _DECLARED = re.compile(r"(const )?\b(double|float|u?int\d+_t|as_complexf?) (\*?)(?:restrict )?([a-z]+\w*) = ")
 _FOR = re.compile(r"\s*for \(int64_t i\d+ = .*\{$")
-_PRAGMA = re.compile(r"\s*#pragma GCC ivdep")
+_PRAGMA = re.compile(r"\s*#pragma (GCC ivdep|omp simd)$")
 _OTHERS = re.compile(r"\b(AS_\w+|goto|return|break|continue|call|poll)\b")  # what belongs to the function around it
 _WRITTEN = re.compile(  # names that are given another value, or whose place is passed on
     r"(?<!\w)(\w+)\s*(?:(?:[-+*/%|&^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--|&)\s*(\w+)"
 )
 _REFERENCED = re.compile(r"(?<!&)&(?!&)\s*(\w+)\b(?!\s*\[)")
-_WORDS = {"const", "double", "float", "for", "if", "else", "sizeof", "pragma", "GCC", "ivdep", "unsigned", "char"}
+_WORDS = {
+    "const", "double", "float", "for", "if", "else", "sizeof", "pragma", "GCC", "ivdep", "omp", "simd", "unsigned",
+    "char",
+}  # fmt: skip
+_ALLOCATED = re.compile(r"(\w+ \*)(\w+) = as_alloc\(&arena, (.*)\);$")
+_POINTER = re.compile(r"\w+ \*(\w+) = ")
+_CHANGING = re.compile(r"\bw\d")  # sizes of carries that change
 _Key: TypeAlias = tuple[tuple[str, ...], str]
 
 
@@ -110,3 +119,52 @@ def _taken(text: str, types: dict[str, str]) -> tuple[_Key, tuple[str, ...]] | N
 def _is_given(name: str) -> bool:
     """Return whether a name is a word of C, or a type or function of the headers."""
     return name in _WORDS or name.startswith(("as_", "__builtin_")) or re.fullmatch(r"u?int\d+_t", name) is not None
+
+
+# -- memory ------------------------------------------------------------------------------------------------------
+
+
+def with_shared_memory(lines: Sequence[str]) -> list[str]:
+    """Return the lines of a trip, in which values take memory of others that are not read any more."""
+    ends, shared = _ends(lines), [*lines]
+    free: dict[str, list[tuple[int, str]]] = {}  # names of memory, and the lines behind which nothing reads it
+    for k, name, size in _allocated(lines):
+        over = [one for one in free.get(size, []) if one[0] < k]
+        if over:
+            free[size].remove(over[0])
+            shared[k] = f"{shared[k].partition(' = ')[0]} = {over[0][1]};"
+        free.setdefault(size, []).append((ends[name], name))
+    return shared
+
+
+def _allocated(lines: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield line, name and size of what a trip allocates in none of its blocks, if the size stays what it is."""
+    depth = 0
+    for k, line in enumerate(lines):
+        if not depth and (match := _ALLOCATED.match(line)) and not _CHANGING.search(match[3]):
+            yield k, match[2], match[3]
+        depth += line.count("{") - line.count("}")
+
+
+def _ends(lines: Sequence[str]) -> dict[str, int]:
+    """Return the line behind which nothing reads memory, by name: the end of the outermost block that reads it."""
+    owners = {name: {name} for _, name, _ in _allocated(lines)}
+    depth, waiting, ends = 0, set[str](), dict[str, int]()
+    for k, line in enumerate(lines):
+        names = [name for name in dict.fromkeys(_NAME.findall(line)) if name in owners]
+        read = set[str]().union(*[owners[name] for name in names])
+        waiting |= read
+        if (pointer := _POINTER.match(line)) and pointer[1] not in names[:1]:
+            owners[pointer[1]] = owners.get(pointer[1], set()) | read
+        elif _is_passed_on(line, names):
+            ends |= dict.fromkeys(read, len(lines))
+        depth += line.count("{") - line.count("}")
+        if depth <= 0:
+            ends |= {name: max(k, ends.get(name, 0)) for name in waiting}
+            waiting.clear()
+    return ends
+
+
+def _is_passed_on(line: str, names: Sequence[str]) -> bool:
+    """Return whether a line has an address as another pointer, or as a number."""
+    return any(re.search(rf"(?:= |\(int64_t\)){name}\b(?!\[)", line) for name in names)

@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anyshape.backend.compiler.op_traits import nanoseconds
 from anyshape.backend.compiler.plan import Step
-from anyshape.errors import ShapeError
-from anyshape.graph.ir.graph import Graph, HasParams, subgraphs
+from anyshape.backend.native.nest_parts import is_wide, seconds_of, spreads
 from anyshape.graph.prover.constraints import SourceLine
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.sizes.expr import Size, as_atom, variables
-from anyshape.graph.sizes.substitute import evaluate
-from anyshape.graph.sizes.symbols import DimVar, InputAxis
-from anyshape.ops.control_flow import cond_op
-from anyshape.ops.loops import LOOPS, Layout, scan_op
 from anyshape.support.packages import automatic_kernels, native_nests
 
 if TYPE_CHECKING:
     from anyshape.backend.native.nests import Nest, NestLibrary
 
-STEP_SECONDS = 1.5e-6  # of a step in NumPy, on a number or a short row
 BUILD_SECONDS = 0.3
 STARTED_SECONDS = 0.1  # of counted work from which on a nest is built, where a build of groups pays from 1 s on
 WAITED_BUILDS = 10  # a run that would take so many builds in NumPy waits for one
-GUESSED_TRIPS = 30  # of a loop whose number of iterations no operand gives
-MOST_TRIPS = 1e4  # of a loop inside another one that are counted
 MOST_SHAPES = 256  # of operands whose seconds are remembered
-# NumPy's tiles never hold a value whole. They are faster than C where an iteration makes one of so many bytes, which is
-# so many times what it reads.
-WIDE, WIDER = 1 << 22, 8
 
 
 class NestSite:
@@ -48,7 +32,7 @@ class NestSite:
         self.step, self.mode, self.depth, self.loops, self.seconds = step, mode, depth, loops, 0.0
         self._nest: Nest | None = None
         self._known: dict[tuple[tuple[int, ...], ...], float] = {}
-        self._widths: dict[tuple[tuple[int, ...], ...], bool] | None = {} if _spreads(step) else None
+        self._widths: dict[tuple[tuple[int, ...], ...], bool] | None = {} if spreads(step) else None
         self._was_wide = False
 
     @property
@@ -210,91 +194,3 @@ def outcomes_of(loops: Sequence[tuple[str, SourceLine | None]]) -> list[str]:
     for state, where in loops:
         lines.setdefault(state, []).append(str(where or "a loop of the library"))
     return [f"{len(ws)} of {len(loops)} loops: {s} ({', '.join(dict.fromkeys(ws))})" for s, ws in lines.items()]
-
-
-def seconds_of(step: Step, shapes: Sequence[tuple[int, ...]]) -> float:
-    """Return about how long NumPy takes for a loop over operands of these shapes, by its steps, elements and trips."""
-    trips = shapes[_layout(step).stacks.start][0] if step.op is scan_op else GUESSED_TRIPS
-    return trips * _seconds(subgraphs(step)[-1], _of_trip(step, shapes), min(trips, MOST_TRIPS))
-
-
-def _seconds(graph: Graph, shapes: Sequence[Sequence[int | None]], trips: float) -> float:
-    """Return the seconds of a run of a graph on inputs of these shapes; loops inside have so many trips."""
-    sizes: dict[DimVar, int | None] = {}
-    for source in graph.dims:
-        if isinstance(axis := as_atom(source.size), InputAxis):
-            sizes[source.variable] = shapes[axis.operand][axis.axis]
-    total = 0.0
-    for node in graph.nodes:
-        total += STEP_SECONDS
-        if node.op not in _INNER:
-            total += 1e-9 * sum([nanoseconds(node.op, v.meta.dtype) * _elements(v.meta, sizes) for v in node.outputs])
-            continue
-        inputs = node.inputs[node.op is cond_op :]
-        inner = _of_trip(node, [_shape(v.meta, sizes) for v in inputs])
-        total += sum([_seconds(g, inner, trips) for g in subgraphs(node)]) * (1 if node.op is cond_op else trips)
-    return total
-
-
-def _spreads(step: Step) -> bool:
-    """Return whether an iteration, without loops in it, makes a value with axes that no operand has."""
-    body = subgraphs(step)[-1]
-    outputs = [v.meta for node in body.nodes for v in node.outputs]
-    read = [_open_sizes(v.meta) for v in body.inputs]
-    has_loops = any(node.op in _INNER for node in body.nodes)
-    return not has_loops and any(not any(sizes <= own for own in read) for sizes in map(_open_sizes, outputs))
-
-
-def _open_sizes(meta: TensorMeta) -> Counter[Size]:
-    return Counter(e.size for e in meta.extents if isinstance(e, Exact) and not isinstance(e.size, int))
-
-
-def is_wide(step: Step, shapes: Sequence[tuple[int, ...]]) -> bool:
-    """Return whether an iteration makes values far larger than those that it reads, and than caches."""
-    body, trip = subgraphs(step)[-1], _of_trip(step, shapes)
-    trips = max(shapes[_layout(step).stacks.start][0], 1) if step.op is scan_op else 1
-    trip = [[x[0] // trips if n is None else n for n in own] for own, x in zip(trip, shapes, strict=True)]  # of pieces
-    sizes: dict[DimVar, int | None] = {}
-    for source in body.dims:
-        if isinstance(axis := as_atom(source.size), InputAxis):
-            sizes[source.variable] = trip[axis.operand][axis.axis]
-    made = [v.meta for node in body.nodes for v in node.outputs]
-    widest = max([_elements(meta, sizes) * meta.dtype.itemsize for meta in made], default=0)
-    read = [_elements(v.meta, sizes) * v.meta.dtype.itemsize for v in body.inputs]
-    return widest > max(WIDE, WIDER * max(read, default=0))
-
-
-def _layout(step: HasParams) -> Layout:
-    return Layout(*dict(step.params)["layout"])
-
-
-def _of_trip(step: HasParams, shapes: Sequence[Sequence[int | None]]) -> list[Sequence[int | None]]:
-    """Return the shapes that a trip sees of these operands; the length of a piece of a joined array is not known."""
-    if step.op is not scan_op:
-        return list(shapes)
-    layout = _layout(step)
-    own, pieces = layout.stacks, range(layout.stacks.stop, layout.own)
-    elements = range(own.start, own.stop)
-    return [x[1:] if k in elements else [None, *x[1:]] if k in pieces else x for k, x in enumerate(shapes)]
-
-
-def _shape(meta: TensorMeta, sizes: Mapping[DimVar, int | None]) -> list[int | None]:
-    """Return the sizes of a value, None where they are not known."""
-    return [_number(e.size, sizes) if isinstance(e, Exact) else None for e in meta.extents]
-
-
-def _number(size: Size, sizes: Mapping[DimVar, int | None]) -> int | None:
-    if any(sizes.get(v) is None for v in variables(size)):
-        return None
-    try:
-        return evaluate(size, sizes.__getitem__)  # type: ignore[arg-type]
-    except (ZeroDivisionError, KeyError, ShapeError):  # sizes of the body that do not broadcast: its run says so
-        return None
-
-
-def _elements(meta: TensorMeta, sizes: Mapping[DimVar, int | None]) -> int:
-    """Return the number of elements of a value; sizes that are not known count as 1."""
-    return math.prod([1 if n is None else max(n, 0) for n in _shape(meta, sizes)])
-
-
-_INNER = (*LOOPS, cond_op)

@@ -24,6 +24,7 @@ LARGE_PRODUCT = 1 << 13  # multiplications of two matrices from which on it does
 LARGE_SUMS = 1 << 12  # of a matrix and a vector
 STACKED = 4  # times as many of a product of stacks, which NumPy is called for
 COLUMNS = 128  # whose sums are in the nearest cache while rows are added to them
+AT_ONCE = 4  # terms of a product that are added to a row before it is written
 BLOCK = 256  # elements whose sum has accumulators of vectors alone
 
 
@@ -99,7 +100,8 @@ def _sums_of_rows(site: Site, x: Array, axes: Sequence[int], dims: Texts) -> Arr
 
         lines.add(f"for (int64_t {first} = 0; {first} < {dims[-1]}; {first} += {COLUMNS}) {{")
         lines.add(f"const int64_t {count} = as_min({COLUMNS}, {dims[-1]} - {first});")
-        lines.add(f"double {total}[{COLUMNS}] = {{0}}, {lost}[{COLUMNS}] = {{0}}, {part}[{COLUMNS}];")
+        lines.add(f"double {total}[{COLUMNS}], {lost}[{COLUMNS}], {part}[{COLUMNS}];")
+        lines.add(f"{each} {total}[{j}] = {lost}[{j}] = 0;")
         lines.over([x.dims[a] for a in axes[:-1]], blocks)
         return [f"{each} {target.at([*own, f'{first} + {j}'])} = {total}[{j}];", "}"]
 
@@ -292,13 +294,27 @@ def _by_rows(
     target = lines.allocated(site.dtype, dims) if target is None else target
     simd = "#pragma omp simd" if site.dtype.kind != "c" else ""
     lines.over(dims, lambda i: [f"{target.at(i)} = 0;"])
+    is_short = summed[-1].isdigit() and int(summed[-1]) < AT_ONCE
+    last = None if is_short or site.dtype.kind == "c" else summed[-1]
+
+    def row(own: Sequence[str], places: Sequence[Sequence[str]]) -> None:
+        """Write the line that adds terms to a row, in the order of the sum."""
+        terms = lambda at: " + ".join([term(at, i) for i in places])
+        lines.over(dims[-1:], lambda j: [f"{(at := target.at([*own, *j]))} = {at} + {terms([*own, *j])};"], simd)
 
     def rows(own: list[str]) -> list[str]:
-        def row(i: list[str]) -> list[str]:
-            lines.over(dims[-1:], lambda j: [f"{target.at([*own, *j])} += {term([*own, *j], i)};"], simd)
-            return []
+        def summand(i: list[str]) -> list[str]:
+            if last is None:
+                row(own, [i])
+                return []
+            k = lines.name("k")
+            lines.add(f"int64_t {k} = 0;", f"for (; {k} <= {last} - {AT_ONCE}; {k} += {AT_ONCE}) {{")
+            row(own, [[*i, f"{k} + {d}"] for d in range(AT_ONCE)])
+            lines.add("}", f"for (; {k} < {last}; {k}++) {{")
+            row(own, [[*i, k]])
+            return ["}"]
 
-        lines.over(summed, row)
+        lines.over(summed if last is None else summed[:-1], summand)
         return []
 
     lines.over(dims[:-1], rows)

@@ -17,6 +17,7 @@ import numpy as np
 from anyshape.backend.native.launch import declines
 from anyshape.backend.native.nest_calls import CALL, LOOK, RUNS, CalledStep
 from anyshape.backend.native.nest_loops import addresses
+from anyshape.backend.native.nest_parts import Parts, parts_of
 from anyshape.backend.native.nest_shared import with_shared_loops
 from anyshape.backend.native.nest_source import MOST_AXES, nest_text
 from anyshape.backend.native.statements import NotExpressible
@@ -57,12 +58,14 @@ class Nest:
         self.metas, self.results, self.dtypes = metas, results, [m.dtype for m in metas]
         self.state, self.name = "waiting", ""
         self.function: Callable[..., int] | None = None
+        self.parts: Parts | None = None
         try:
             self.text = self.write(op, params, metas, results)
             kinds = [(k, kind == "carry", m.dtype) for k, (kind, m) in enumerate(zip(self.text.kinds, results))]
             self.sized = [k for k, kind in enumerate(self.text.kinds) if kind == "sizes"]
             self.passed = [one for one in kinds if one[0] not in self.sized]
             self.steps = [CalledStep(node) for node in self.text.called]
+            self.parts = None if self.steps else parts_of(op, params, self.text.kinds)
             self.name = f"nest_{hashlib.sha256(self.text.text.encode()).hexdigest()[:16]}"
         except NotExpressible as reason:
             self.state = f"NumPy: {reason}"
@@ -106,24 +109,29 @@ class Nest:
         """Return the results for operands, given the sizes of results that are known; None: NumPy is to serve them."""
         arrays = [*map(_in_c_order, operands, self.dtypes)]
         passed = [arrays[k].copy() if is_carry else np.empty(shapes[k], d) for k, is_carry, d in self.passed]
-        sized = (_Result * (len(self.sized) or 1))()
+        if self.parts is not None and (ends := self.parts.ends(arrays)) is not None:
+            results = self.parts.run(self._results, arrays, passed, ends, calls=bool(self.text.links))
+        else:
+            results = self._results(arrays, passed)
+        if results is None or not all(_fits(results[k].shape, shapes[k]) for k in self.sized):
+            return None  # NumPy refuses such sizes
+        return [x if x.ndim else x[()] for x in results]
+
+    def _results(self, arrays: Sequence[np.ndarray], passed: Sequence[np.ndarray]) -> list[Any] | None:
+        """Return the results for operands; `passed` is memory of those that have known sizes."""
         function = self.function
         if function is None:
             return None  # another thread has left it to NumPy
+        sized = (_Result * (len(self.sized) or 1))()
         status = RUNS.run(self.steps, function, (_NDARRAY, *arrays, *passed), sized, self.links)
         if status and declines(status):
             for one in sized:
                 _LIBC.free(one.data)
             return None
-        if self.sized and not self._take_sized(passed, sized, shapes):
-            return None  # NumPy refuses such sizes
-        return [x if x.ndim else x[()] for x in passed]
-
-    def _take_sized(self, results: list[np.ndarray], sized: Any, shapes: Sequence[tuple[Any, ...]]) -> bool:
-        """Put results whose sizes a run decided among the others; return whether these are as far as they are known."""
-        for k, one in zip(self.sized, sized, strict=True):
+        results = [*passed]
+        for k, one in zip(self.sized, sized, strict=False):
             results.insert(k, _taken(one, self.results[k]))
-        return all(_fits(results[k].shape, shapes[k]) for k in self.sized)
+        return results
 
 
 def _is_in_c(node: Node) -> bool:

@@ -88,6 +88,7 @@ class _OneThread:
 
 _OF_SCIPY, _OF_NUMPY = _OneThread(_libraries_of_scipy), _OneThread(_libraries)
 AS_IT_IS: AbstractContextManager[None] = nullcontext()
+ONE_THREAD: AbstractContextManager[None] = _OF_NUMPY
 
 
 def scipy_threads(rows: int) -> AbstractContextManager[None]:

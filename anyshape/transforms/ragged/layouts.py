@@ -4,8 +4,9 @@
 - "flat": operations on the rows of all examples, which lie end to end. Reductions are of segments, products with shared
   factors are one product. Operations that mix rows of an example in other ways have no flat form.
 - "padded": operations on all examples at once, each as long as the longest. Masks keep out what fills them up.
-- "auto": the loop, unless NumPy runs it or steps of it. Then each call takes the flat form if that is faster, by the
-  sizes of the call and costs that are stated. Where there is no flat form, it is the padded one.
+- "auto": the loop, unless NumPy runs it or steps of it, or most steps compute rows one by one. These are computed
+  again in reverse mode, and not in flat forms. Each call then takes the flat form if that is faster, by the sizes of
+  the call and costs that are stated. Where there is no flat form and NumPy runs loops, it is the padded one.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from anyshape import errors
+from anyshape.backend.compiler.op_traits import is_compute_bound, nanoseconds
 from anyshape.backend.runtime.config import RUN_BY, compile_mode, compiler
-from anyshape.graph.ir.graph import Graph, Op
+from anyshape.graph.ir.graph import Graph, Node, Op
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
+from anyshape.ops import contraction as ct
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import loops as lp
@@ -32,6 +35,9 @@ from anyshape.transforms.control_flow.conditionals import cond
 LAYOUTS = ("auto", "loop", "flat", "padded")
 # Nanoseconds of a step in NumPy on a short row, and of one that machine code leaves to NumPy.
 STEP, CALLED_STEP = 1500, 5000
+# Nanoseconds of a step in machine code for each example, and for each row of a product. With derivatives, a flat form
+# takes twice its steps.
+STEP_IN_C, RUN_IN_C, STEPS_OF_GRADIENT = 40, 2, 2
 # Ops of loops in machine code that NumPy runs, besides whole families.
 CALLED = {"sort", "argsort", "cumlogsumexp", "einsum", "slogdet", "eigvalsh", "eigh", "svdvals", "svd", "qr", "solve"}
 CALLED |= {"eigvals", "eig", "pinv", "triangular_solve"}
@@ -97,16 +103,16 @@ def _by_form(one: Example, form: Any, operands: Sequence[Any]) -> Sequence[Any]:
 def _chosen(one: Example, operands: Sequence[Any]) -> Sequence[Any]:
     """Return the results by the loop, or by the form that is faster at the sizes of a call."""
     each, why = _cost_of_example(one.body)
-    if not each:
+    if why in _LOOPED.values():
         _note(one, f"loop, as {why}")
         return _looped(one, operands)
     refusals = []
-    for layout, form_of in _FORMS.items():
-        if not isinstance(form := form_of(one), flat_rules.Refusal):
+    for layout in _FORMS if each else ["flat"]:
+        if not isinstance(form := _FORMS[layout](one), flat_rules.Refusal):
             break
         refusals.append(f"{form} has no {layout} form")
     else:
-        _note(one, f"loop, as {' and '.join(refusals)}")
+        _note(one, f"loop, as {' and '.join(refusals if each else [why])}")
         return _looped(one, operands)
     count = len(one.body.inputs)
     cost = form.cost(operands[:count], operands[count:], one.examples)
@@ -114,6 +120,12 @@ def _chosen(one: Example, operands: Sequence[Any]) -> Sequence[Any]:
         _note(one, f"loop, as the cost of the {layout} form is not known")
         return _looped(one, operands)
     by_form, by_loop = expr.add(STEP * cost[0], cost[1]), expr.mul(each, one.examples)
+    if not each:
+        if (heavy := form.heavy(operands[:count], _of_element)) == 0:
+            _note(one, f"loop, as {why}")
+            return _looped(one, operands)
+        by_form = expr.add(expr.mul(STEPS_OF_GRADIENT * STEP, cost[0]), cost[1])
+        by_loop = expr.add(expr.mul(STEP_IN_C * len(one.body.nodes), one.examples), heavy)
     because = "".join([f", as {text}" for text in refusals])
     _note(one, f"{layout} where {by_form} < {by_loop} nanoseconds, as {why}; else loop{because}")
     is_faster = ew.lt(cr.size_value(by_form), cr.size_value(by_loop))
@@ -143,6 +155,13 @@ def _cost_of_example(body: Graph) -> tuple[int, str]:
     if not called:
         return 0, "machine code runs it"
     return CALLED_STEP * len(called), f"NumPy runs {called[0].op.name} of loops"
+
+
+def _of_element(node: Node) -> float:
+    """Return the nanoseconds of an element that machine code takes for a step, 0 for cheap ones."""
+    if node.op is ct.dot_general_op:
+        return RUN_IN_C
+    return nanoseconds(node.op, node.outputs[0].meta.dtype) if is_compute_bound(node.op) else 0
 
 
 def _is_called(op: Op) -> bool:
