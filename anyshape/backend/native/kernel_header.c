@@ -17,7 +17,7 @@ typedef struct {
 enum { AS_ALIGNED = 0x0100, AS_UNDERFLOW = 16 };
 
 /* The array at a position of a tuple, whose first item is the class of arrays; NULL if it is of another class. */
-static inline const as_array *as_item(const char *tuple, int position, int ndim) {
+static __attribute__((noinline, unused)) const as_array *as_item(const char *tuple, int position, int ndim) {
     const char *object = *(const char **)(tuple + AS_TUPLE + 8 * position);
     const void *kind = *(const void **)(tuple + AS_TUPLE);
     const as_array *array = (const as_array *)(object + AS_OBJECT);

@@ -31,6 +31,7 @@ from anyshape.backend.native.toolchain import (
     BuildError,
     CompileError,
     compiler,
+    in_parts,
     keep_verdicts,
     kept_verdicts,
     remove_object,
@@ -38,6 +39,7 @@ from anyshape.backend.native.toolchain import (
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.indexing import put_add_op
 from anyshape.support.fork_lock import Lock
+from anyshape.support.packages import native_nests
 
 if TYPE_CHECKING:
     from anyshape.backend.native.automatic import AutomaticKernels
@@ -94,7 +96,10 @@ class _Library:
     @property
     def text(self) -> str:
         """Text of all functions."""
-        return "\n".join([_text(self.groups, "kernel"), *([] if self.nests is None else [self.nests.text])])
+        functions = _functions(self.groups, "kernel")
+        if self.nests is None:
+            return in_parts(functions, "\n".join)
+        return in_parts([*functions, *self.nests.functions], native_nests.with_header)
 
     def verdicts(self) -> list[_Verdict] | None:
         """Return what was found out about these kernels before, in any process."""
@@ -289,7 +294,7 @@ class PlanKernels:
 
     def text(self, prefix: str) -> str:
         """Return the text of all kernels in C, whose names begin with a prefix."""
-        return _text(self._groups, prefix)
+        return "\n".join(_functions(self._groups, prefix))
 
     def install(
         self,
@@ -331,10 +336,10 @@ class PlanKernels:
         return verdict
 
 
-def _text(groups: Sequence[_Group], prefix: str) -> str:
-    """Return the text of kernels in C, whose names begin with a prefix."""
+def _functions(groups: Sequence[_Group], prefix: str) -> list[str]:
+    """Return the texts of kernels in C, whose names begin with a prefix."""
     texts = dict(zip(_names(groups, prefix), groups, strict=True))
-    return "\n".join([group.kernel.text.replace("@name@", name) for name, group in texts.items()])
+    return [group.kernel.text.replace("@name@", name) for name, group in texts.items()]
 
 
 def _names(groups: Sequence[_Group], prefix: str) -> list[str]:

@@ -21,7 +21,7 @@ from anyshape.backend.native.nest_parts import Parts, parts_of
 from anyshape.backend.native.nest_shared import with_shared_loops
 from anyshape.backend.native.nest_source import MOST_AXES, nest_text
 from anyshape.backend.native.statements import NotExpressible
-from anyshape.backend.native.toolchain import Build, BuildError, CompileError
+from anyshape.backend.native.toolchain import Build, BuildError, CompileError, in_parts
 from anyshape.graph.ir.graph import Node
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.ops.contraction import dot_general_op
@@ -35,6 +35,12 @@ _BUILT: dict[str, Callable[..., int]] = {}  # functions of this process by their
 def _header() -> str:
     """Return the text that stands before a nest."""
     return (Path(__file__).parent / "nest_header.c").read_text(encoding="utf-8")
+
+
+def with_header(functions: Sequence[str]) -> str:
+    """Return the text of functions of nests, and of others, which stand before them."""
+    others, nests = [f for f in functions if "int64_t nest_" not in f], [f for f in functions if "int64_t nest_" in f]
+    return "\n".join([*others, _header(), with_shared_loops(nests)] if nests else others)
 
 
 class _Result(ctypes.Structure):
@@ -150,10 +156,10 @@ class NestLibrary:
             nest.library = self
 
     @property
-    def text(self) -> str:
-        """Text of the functions."""
+    def functions(self) -> list[str]:
+        """Text of each function."""
         texts = {nest.name: nest.text.text.replace("@name@", nest.name) for nest in self.nests}
-        return "\n".join([_header(), with_shared_loops([*texts.values()])])
+        return [*texts.values()]
 
     def poll(self, *, waits: bool) -> None:
         """Begin or go on with the build."""
@@ -169,7 +175,7 @@ class NestLibrary:
         """Go on with the build, and take the functions once it is over."""
         try:
             if self._build is None:
-                self._build = Build(self.text)
+                self._build = Build(in_parts(self.functions, with_header))
             if waits:
                 self._build.finish()
             if self._build.poll(one_at_a_time=True):

@@ -24,6 +24,7 @@ import os
 import platform
 import re
 import select
+import shlex
 import signal
 import stat
 import subprocess
@@ -57,6 +58,8 @@ OF_GCC = (
 # leaves out, vectors may overflow, and NumPy then serves the call. These functions alone gain by the widest vectors.
 OF_NESTS = ("-O1", *OF_GCC[1:], "-ftree-pre", "-ftree-vrp", "-fstrict-aliasing", "-fira-region=one")
 NARROW = ("-mprefer-vector-width=256", "--param", "vect-epilogues-nomask=0")
+PART_CHARACTERS, MOST_PARTS = 20_000, 2  # of a part of a text, and parts, which compilers work on at once
+PART = "\n/* A part that is compiled by itself. */\n"
 LONG_TEXT = 60_000  # characters from which on loops that may end a run are not made fast: it would take twice the time
 SECONDS = 60.0  # that a compiler may take, in all
 WAITED_SECONDS = 0.02  # between two looks at the build of another process
@@ -119,6 +122,28 @@ def _headers() -> tuple[str, str, frozenset[str]]:
         [name + end for name in _NAMES.findall(text) for end in ("", "f")] for text in (header, elementary)
     )
     return header, elementary, frozenset(names).difference(first_names)
+
+
+def in_parts(functions: Sequence[str], written: Callable[[Sequence[str]], str]) -> str:
+    """Return the text of functions, in parts for compilers that run at once where it is long.
+
+    - `written`: gives the text of the functions of a part. Those that call elementary functions are in others.
+    """
+    if sum(map(len, functions)) < PART_CHARACTERS:
+        return written(functions)
+    kinds: tuple[list[str], list[str]] = ([], [])
+    for function in functions:
+        kinds[_CALLED.search(function) is None].append(function)
+    return PART.join([written(part) for kind in kinds for part in _balanced(kind)])
+
+
+def _balanced(functions: Sequence[str]) -> list[list[str]]:
+    """Return functions in parts that are about as long."""
+    count = min(MOST_PARTS, 1 + sum(map(len, functions)) // PART_CHARACTERS)
+    parts: list[list[str]] = [[] for _ in range(count)]
+    for function in sorted(functions, key=len, reverse=True):
+        min(parts, key=lambda part: sum(map(len, part))).append(function)
+    return [part for part in parts if part]
 
 
 def key_of(text: str) -> str:
@@ -280,13 +305,19 @@ wait $command; status=$?
 kill -s KILL $watcher
 exit $status
 """
+# Run commands at once, and end unless all succeed.
+_AT_ONCE = """all=; status=0
+{}
+for one in $all; do wait $one || status=$?; done
+test $status = 0 || exit $status
+"""
 
 
 class _Compiler:
     """Compiler that runs; `outcome` is the object, or the error, once it has ended."""
 
     def __init__(self, command: Sequence[str], scratch: Path, target: tuple[Path, str], lock: _FileLock) -> None:
-        self.scratch, self.target, self.lock, self.name = scratch, target, lock, command[0]
+        self.scratch, self.target, self.lock, self.name = scratch, target, lock, compiler()[0]
         self.until, self.owner = time.monotonic() + SECONDS, os.getpid()
         self.outcome: Path | BuildError | None = None
         watched = [_SHELL, "-c", _WATCHED, str(scratch)] if os.path.exists(_SHELL) else []
@@ -386,24 +417,39 @@ def _start(text: str, folder: Path, key: str, lock: _FileLock) -> _Compiler:
         scratch = folder / f"{key}.build"
         shutil.rmtree(scratch, ignore_errors=True)  # of a process that ended, as the lock was free
         scratch.mkdir(mode=0o700)
-        source, result = scratch / "kernels.c", scratch / "kernels.so"
-        source.write_text("\n".join([headers(text), text]), encoding="utf-8")
-        command = [*compiler(), *_flags(text), "-o", str(result), str(source), "-lm"]
-        return _Compiler(command, scratch, (folder, key), lock)
+        return _Compiler(_command(text, scratch), scratch, (folder, key), lock)
     except BaseException:
         lock.release()
         raise
 
 
-def _flags(text: str) -> tuple[str, ...]:
-    """Return the flags for a text."""
+def _command(text: str, scratch: Path) -> list[str]:
+    """Return the command that makes the object of a text, whose parts are written into files."""
+    parts = text.split(PART)
+    sources = [scratch / f"kernels_{k}.c" for k in range(len(parts))]
+    for source, part in zip(sources, parts, strict=True):
+        source.write_text("\n".join([headers(part), part]), encoding="utf-8")
+    result = ["-o", str(scratch / "kernels.so")]
+    if len(parts) == 1 or not os.path.exists(_SHELL):
+        return [*compiler(), *_flags(text, text), *result, *map(str, sources), "-lm"]
+    made = [str(source.with_suffix(".o")) for source in sources]
+    lines = [
+        shlex.join([*compiler(), *_flags(part, text), "-c", str(source), "-o", target])
+        for part, source, target in zip(parts, sources, made, strict=True)
+    ]
+    linked = shlex.join([*compiler(), *FLAGS, *result, *made, "-lm"])
+    return [_SHELL, "-c", _AT_ONCE.format("\n".join([f'{line} & all="$all $!"' for line in lines])) + linked]
+
+
+def _flags(part: str, text: str) -> tuple[str, ...]:
+    """Return the flags for a part of a text."""
     is_long, has_nests = len(text) >= LONG_TEXT, "int64_t nest_" in text
     cold = ("-DAS_COLD=",) if is_long else ()
     if FLAGS[0] != "-O3" or "gcc" not in Path(compiler()[0]).resolve().name:
         return ("-O2" if is_long else FLAGS[0], *FLAGS[1:], *cold)
     if not has_nests:
         return ("-O2", *FLAGS[1:]) if is_long else (*OF_GCC, *FLAGS[1:])
-    if _CALLED.search(text) is not None:
+    if _CALLED.search(part) is not None:
         return (*OF_GCC, *FLAGS[1:], *cold)
     return (*OF_NESTS, *FLAGS[1:], *(NARROW if platform.machine() == "x86_64" else ()), *cold)
 

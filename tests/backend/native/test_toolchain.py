@@ -12,7 +12,7 @@ import pytest
 
 import anyshape
 import anyshape.numpy as np
-from anyshape.backend.native import toolchain
+from anyshape.backend.native import nests, toolchain
 from tests.backend.native.compiled import compiled, needs_compiler, states
 from tests.backend.runtime.test_thread_pool import in_a_process
 
@@ -66,6 +66,49 @@ def test_the_text_does_not_depend_on_sizes():
     finally:
         toolchain._start = original
     assert len(texts) == 1
+
+
+@pytest.fixture
+def parted(monkeypatch):
+    """List of texts that are built, the functions of each one in parts."""
+    texts, start = [], toolchain._start
+    monkeypatch.setattr(toolchain, "PART_CHARACTERS", 10)
+    monkeypatch.setattr(nests, "_BUILT", {})
+    monkeypatch.setattr(nests, "nest_of", nests.nest_of.__wrapped__)
+    monkeypatch.setattr(toolchain, "_start", lambda text, *where: texts.append(text) or start(text, *where))
+    return texts
+
+
+def several(x, y):
+    """Kernels with an elementary function and without one, and two loops."""
+    total, last = np.tanh(x) * 2 + x, x[0]
+    for i in range(x.shape[0]):
+        last = 0.5 * last + x[i]
+    for i in range(y.shape[0]):
+        last = np.exp(-last) * y[i]
+    return total, last, y * y - 3 * y
+
+
+@pytest.mark.parametrize("shell", [toolchain._SHELL, "/no/such/shell"])
+def test_parts_of_a_text_are_compiled_at_once(shell, parted, monkeypatch):
+    monkeypatch.setattr(toolchain, "_SHELL", shell)
+    monkeypatch.setenv("all", "1")  # a name in the script
+    ours = anyshape.jit(several, compile="wait")
+    for n in (60, 7):
+        for a, b in zip(ours(X[:n], X[:5]), several(X[:n], X[:5]), strict=True):
+            numpy.testing.assert_allclose(a, b, rtol=1e-13)
+    (text,) = parted
+    parts = text.split(toolchain.PART)
+    elementary = ["as_tanh(" in part or "as_exp(" in part for part in parts]
+    assert elementary == [True, True, False, False]
+
+
+def test_a_part_that_does_not_compile_is_an_error(parted):
+    wrong = [f"int64_t of_{k}(void) {{ return {k}{' wrong' * (k == 1)}; }}" for k in range(3)]
+    text = toolchain.in_parts(wrong, "\n".join)
+    assert text.count(toolchain.PART) == toolchain.MOST_PARTS - 1
+    with pytest.raises(toolchain.CompileError, match="wrong"):
+        toolchain.build(text)
 
 
 def test_without_a_compiler_numpy_serves(monkeypatch):
