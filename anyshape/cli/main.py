@@ -95,91 +95,79 @@ def _parser() -> argparse.ArgumentParser:
         add_help=False,
     )
     demo.set_defaults(run=_demo)
-    show = commands.add_parser("show", help="print or draw the program of a function")
-    _describe(show)
-    show.add_argument("--grad", action="store_true", help="of its value and gradient")
+    show = _command(commands, "show", "print or draw the program of a function", _show, "described grad json")
     show.add_argument("--plan", action="store_true", help="print the plan that runs, not the graph")
     show.add_argument("--c", action="store_true", help="print the C that loops become, with the lines of the function")
     show.add_argument("--html", metavar="FILE", help="draw the graph, with what it relies on and costs, as one page")
     show.add_argument("--beside", metavar="TARGET", help="with --html: compare with this function or saved program")
     show.add_argument("--dot", metavar="FILE", help="draw the graph as Graphviz source (-: print it)")
-    _add_json(show)
-    show.set_defaults(run=_show)
-    explained = commands.add_parser("explain", help="say which programs sizes need, and what each relies on")
-    _describe(explained)
-    explained.add_argument("--grad", action="store_true", help="of its value and gradient")
+    about = "say which programs sizes need, and what each relies on"
+    explained = _command(commands, "explain", about, _explain, "described grad sizes json")
     explained.add_argument("--html", metavar="FILE", help="write it as one page (-: print it)")
-    explained.add_argument("--sizes", default="0,1,2,5", help="tried for each unknown size (%(default)s)")
-    _add_json(explained)
-    explained.set_defaults(run=_explain)
     _add_measurements(commands)
     _add_files(commands)
     return parser
 
 
+def _command(commands, name: str, about: str, run: Callable[..., int], shared: str = "json") -> argparse.ArgumentParser:
+    """Add a command with these of the arguments that commands share."""
+    parser = commands.add_parser(name, help=about)
+    parser.set_defaults(run=run)
+    for flag, options in [row for group in shared.split() for row in _SHARED[group].items()]:
+        parser.add_argument(flag, **options)
+    return parser
+
+
+_SHAPES = 'one for each argument: "n, 4; 4, 3"; names are unknown sizes; "=k" is an integer that is a size itself'
+_SHARED: dict[str, dict[str, dict[str, Any]]] = {
+    "described": {  # a function and its arguments
+        "target": {"help": "module:function, path/to/file.py:function, or a saved program"},
+        "--shapes": {"help": _SHAPES},
+        "--dtypes": {"default": "f64", "help": 'one for all or one for each: "f64; i32" (%(default)s)'},
+    },
+    "grad": {"--grad": {"action": "store_true", "help": "of its value and gradient"}},
+    "sizes": {"--sizes": {"default": "0,1,2,5", "help": "tried for each unknown size (%(default)s)"}},
+    "seed": {"--seed": {"type": int, "default": 0, "help": "of the random arguments (%(default)s)"}},
+    "json": {"--json": {"action": "store_true", "help": "print the result as JSON"}},
+}
+
+
 def _add_measurements(commands) -> None:
     """Add the commands that run a function."""
-    timed = commands.add_parser("profile", help="say where the time of a call goes, step by step")
-    _describe(timed)
-    timed.add_argument("--grad", action="store_true", help="of its value and gradient")
+    about = "say where the time of a call goes, step by step"
+    timed = _command(commands, "profile", about, _profile, "described grad seed json")
     timed.add_argument("--sizes", default="1000", help='of a call: "n=200, d=64", or one for all (%(default)s)')
     timed.add_argument("--repeat", type=int, metavar="N", help="calls that are timed (until half a second is filled)")
-    timed.add_argument("--seed", type=int, default=0, help="of the random arguments (%(default)s)")
     timed.add_argument("--html", metavar="FILE", help="write the time as nested bars, as one page (-: print it)")
-    _add_json(timed)
-    timed.set_defaults(run=_profile)
-    check = commands.add_parser("check", help="compare values and derivatives with NumPy at several sizes")
-    _describe(check)
+    about = "compare values and derivatives with NumPy at several sizes"
+    check = _command(commands, "check", about, _check, "described sizes seed json")
     check.add_argument("--order", type=int, default=2, metavar="N", help="order of derivatives (%(default)s)")
-    check.add_argument("--sizes", default="0,1,2,5", help="tried for each unknown size (%(default)s)")
-    check.add_argument("--seed", type=int, default=0, help="of the random arguments (%(default)s)")
     check.add_argument("--domain", default="-2,2", help="interval of the random arguments (%(default)s)")
-    _add_json(check)
-    check.set_defaults(run=_check)
 
 
 def _add_files(commands) -> None:
     """Add the commands for programs in files."""
-    exported = commands.add_parser("export", help="write the program of a function to a file, for any process")
-    _describe(exported)
-    exported.add_argument("--grad", action="store_true", help="of its value and gradient")
+    about = "write the program of a function to a file, for any process"
+    exported = _command(commands, "export", about, _export, "described grad json")
     exported.add_argument("-o", "--out", required=True, metavar="FILE", help="file of the program")
-    _add_json(exported)
-    exported.set_defaults(run=_export)
-    ran = commands.add_parser("run", help="run a saved program on arrays in files")
+    ran = _command(commands, "run", "run a saved program on arrays in files", _run)
     ran.add_argument("target", help="a saved program")
     ran.add_argument("files", nargs="*", help="a .npy for each argument, or a .npz with their names")
     ran.add_argument("-o", "--out", metavar="FILE", help="write the results to a .npy or .npz (else they are printed)")
-    _add_json(ran)
-    ran.set_defaults(run=_run)
-    reported = commands.add_parser("report", help="run a script, and write why each program was traced as one page")
+    about = "run a script, and write why each program was traced as one page"
+    reported = _command(commands, "report", about, _report, "")
     reported.add_argument("--html", default="report.html", metavar="FILE", help="the page (%(default)s)")
     reported.add_argument("target", help="a script")
     reported.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
-    reported.set_defaults(run=_report)
-    cached = commands.add_parser("cache", help="say what the cache of machine code holds, or clear it")
+    cached = _command(commands, "cache", "say what the cache of machine code holds, or clear it", _cache)
     cached.add_argument("--clear", action="store_true", help="remove everything in it")
-    _add_json(cached)
-    cached.set_defaults(run=_cache)
-    completed = commands.add_parser("completion", help="print the script by which a shell completes this command")
+    about = "print the script by which a shell completes this command"
+    completed = _command(commands, "completion", about, _completion, "")
     completed.add_argument("shell", choices=("bash", "zsh", "fish"))
-    completed.set_defaults(run=_completion)
-
-
-def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def _print_json(data) -> None:
     print(json.dumps(data, indent=2, default=str))
-
-
-def _describe(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name a function and describe its arguments."""
-    parser.add_argument("target", help="module:function, path/to/file.py:function, or a saved program")
-    shapes = 'one for each argument: "n, 4; 4, 3"; names are unknown sizes; "=k" is an integer that is a size itself'
-    parser.add_argument("--shapes", help=shapes)
-    parser.add_argument("--dtypes", default="f64", help='one for all or one for each: "f64; i32" (%(default)s)')
 
 
 def _demo(options: argparse.Namespace, rest: list[str]) -> int:

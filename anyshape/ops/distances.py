@@ -126,20 +126,11 @@ put_above_op: Op = define(
     "put_above", _put_above_type, params={"rows": kinds.size, "both": kinds.flag}, cost=_MOVED, **NO_CHECKS
 )
 nearest_op: Op = define("nearest", _nearest_type, params={}, cost=_PRODUCTS, **PROBED_AT_ONES)
+_PHI = {"power": kinds.number, "odd": kinds.flag}
 difference_products_op: Op = define(
-    "difference_products",
-    _products_type,
-    params={"power": kinds.number, "odd": kinds.flag},
-    cost=_PRODUCTS,
-    **PROBED_AT_ONES,
+    "difference_products", _products_type, params=_PHI, cost=_PRODUCTS, **PROBED_AT_ONES
 )
-difference_pulls_op: Op = define(
-    "difference_pulls",
-    _pulls_type,
-    params={"power": kinds.number, "odd": kinds.flag},
-    cost=_PRODUCTS,
-    **PROBED_AT_ONES,
-)
+difference_pulls_op: Op = define("difference_pulls", _pulls_type, params=_PHI, cost=_PRODUCTS, **PROBED_AT_ONES)
 
 
 def pair_distances(x: Operand, *y: Operand, power: float, root: bool) -> Any:

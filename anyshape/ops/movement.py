@@ -109,6 +109,10 @@ def _concatenate_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta
 # -- legal params
 
 
+def _has_params_per_axis(node: Node, params: dict[str, Any]) -> bool:
+    return {len(param) for param in params.values()} == {node.inputs[0].meta.rank}
+
+
 def _slice_claims(ctx: ShapeGuardContext, node: Node, params: dict[str, Any]) -> list[Claim]:
     """Claim that every element exists."""
     claims = []
@@ -161,29 +165,19 @@ slice_op: Op = define(
     "slice",
     _slice_type,
     params={"starts": kinds.sizes, "sizes": kinds.sizes, "steps": kinds.sizes},
-    jointly=lambda node, params: {len(param) for param in params.values()} == {node.inputs[0].meta.rank},
+    jointly=_has_params_per_axis,
     claims=_slice_claims,
     probe=None,
     cost=PICKS,
 )
-slice_update_op: Op = define(
-    "slice_update",
-    _slice_update_type,
-    params={"starts": kinds.sizes, "steps": kinds.sizes},
-    jointly=lambda node, params: {len(param) for param in params.values()} == {node.inputs[0].meta.rank},
-    claims=_slice_update_claims,
-    probe=None,
-    cost=MOVES,
-)
-slice_add_op: Op = define(
-    "slice_add",
-    _slice_update_type,
-    params={"starts": kinds.sizes, "steps": kinds.sizes},
-    jointly=lambda node, params: {len(param) for param in params.values()} == {node.inputs[0].meta.rank},
-    claims=_slice_update_claims,
-    probe=None,
-    cost=PER_LAST_OPERAND,
-)
+_UPDATE: dict[str, Any] = {
+    "params": {"starts": kinds.sizes, "steps": kinds.sizes},
+    "jointly": _has_params_per_axis,
+    "claims": _slice_update_claims,
+    "probe": None,
+}
+slice_update_op: Op = define("slice_update", _slice_update_type, cost=MOVES, **_UPDATE)
+slice_add_op: Op = define("slice_add", _slice_update_type, cost=PER_LAST_OPERAND, **_UPDATE)
 rev_op: Op = define(
     "rev", _rev_type, params={"axes": kinds.axes}, jointly=kinds.has_increasing_axes, cost=MOVES, **NO_PROBE
 )

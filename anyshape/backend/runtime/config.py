@@ -17,16 +17,16 @@ from anyshape.support import elsewhere
 from anyshape.support.packages import shutil
 
 MODES = ("now", "auto", "off")  # optimised plans are made at once, when they pay, or never
-DEFAULT_MODE = "auto"
-# Groups are compiled when that pays, never, while calls go on, or before the first call.
-COMPILE_MODES = ("auto", "off", "background", "wait")
-DEFAULT_COMPILE = "auto"
-HOST_KERNELS = ("never", "always")
+CHOICES = {
+    "optimize": MODES,
+    "compile": ("auto", "off", "background", "wait"),  # groups: when that pays, or else never, meanwhile, or at first
+    "read_source": ("auto", "off"),  # functions are read, and loops kept, or run as they are written
+    "traceback": ("short", "full"),  # without and with the frames of the library
+    "host_kernels": ("never", "always"),
+}
 # When loops of a trace become machine code: a mode, "limit" or "library" where none does, "" for that of the settings.
 RUN_BY: ContextVar[str] = ContextVar("RUN_BY", default="")
 _CANDIDATES = ("cc", "gcc", "clang")  # compilers on the search path
-READING = ("auto", "off")  # functions are read, and loops kept, or run as they are written
-TRACEBACKS = ("short", "full")  # without and with the frames of the library
 AMBIENT_ERRSTATE = np.geterr()  # at the import of anyshape: an `np.seterr` before it is not a block of `np.errstate`
 
 
@@ -60,13 +60,13 @@ class Config:
         num_threads: int,
         reassociate: bool = False,
         shape_cache_bytes: int = 1 << 25,
-        optimize: str = DEFAULT_MODE,
+        optimize: str = "auto",
         max_paths: int = 256,
         traceback: str = "short",
-        compile: str = DEFAULT_COMPILE,
+        compile: str = "auto",
         reproducible: bool = False,
-        read_source: str = READING[0],
-        host_kernels: str = HOST_KERNELS[0],
+        read_source: str = "auto",
+        host_kernels: str = "never",
     ) -> None:
         self.num_threads, self.reassociate = num_threads, reassociate
         self.shape_cache_bytes, self.optimize = shape_cache_bytes, optimize
@@ -101,31 +101,12 @@ class Config:
 Config.__getattr__ = elsewhere.no_method  # type: ignore[attr-defined]
 
 
-def checked_mode(mode: object, name: str) -> str:
-    """Return the mode, or raise ArgumentError if there is none of this name."""
-    if isinstance(mode, str) and mode in MODES:
-        return mode
-    raise ArgumentError(name, "optimize", f"is {mode!r:.50}", 'give "now", "auto" or "off"')
-
-
-def checked_compile(mode: object, name: str) -> str:
-    """Return the mode, or raise ArgumentError if there is none of this name."""
-    if isinstance(mode, str) and mode in COMPILE_MODES:
-        return mode
-    raise ArgumentError(name, "compile", f"is {mode!r:.50}", 'give "auto", "off", "background" or "wait"')
-
-
-def checked_reading(mode: object, name: str) -> str:
-    """Return the mode, or raise ArgumentError if there is none of this name."""
-    if isinstance(mode, str) and mode in READING:
-        return mode
-    raise ArgumentError(name, "read_source", f"is {mode!r:.50}", 'give "auto" or "off"')
-
-
-def _checked_host(mode: object) -> str:
-    if isinstance(mode, str) and mode in HOST_KERNELS:
-        return mode
-    raise ArgumentError("config", "host_kernels", f"is {mode!r:.50}", 'give "never" or "always"')
+def checked_choice(value: object, setting: str, name: str = "config") -> str:
+    """Return the value, or raise ArgumentError if it is none of the choices of the setting."""
+    if isinstance(value, str) and value in CHOICES[setting]:
+        return value
+    *others, last = [f'"{choice}"' for choice in CHOICES[setting]]
+    raise ArgumentError(name, setting, f"is {value!r:.50}", f"give {', '.join(others)} or {last}")
 
 
 def _at_least(minimum: int, number: object, setting: str, unit: str) -> int:
@@ -145,12 +126,6 @@ def _checked_flag(value: object, setting: str) -> bool:
     raise ArgumentError("config", setting, f"is {value!r}", "give True or False")
 
 
-def _checked_form(form: object) -> str:
-    if isinstance(form, str) and form in TRACEBACKS:
-        return form
-    raise ArgumentError("config", "traceback", f"is {form!r:.50}", 'give "short" or "full"')
-
-
 # Each returns the value that a setting takes, or raises ArgumentError.
 _CHECKS: dict[str, Callable[[Any], Any]] = {
     "num_threads": lambda number: _at_least(1, number, "num_threads", "threads"),
@@ -158,11 +133,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "shape_cache_bytes": lambda number: _at_least(0, number, "shape_cache_bytes", "bytes"),
     "reassociate": lambda value: _checked_flag(value, "reassociate"),
     "reproducible": lambda value: _checked_flag(value, "reproducible"),
-    "optimize": lambda mode: checked_mode(mode, "config"),
-    "compile": lambda mode: checked_compile(mode, "config"),
-    "read_source": lambda mode: checked_reading(mode, "config"),
-    "traceback": _checked_form,
-    "host_kernels": _checked_host,
+    **{setting: functools.partial(checked_choice, setting=setting) for setting in CHOICES},
 }
 
 
@@ -180,7 +151,7 @@ def _default_threads() -> int:
 
 def default_mode() -> str:
     """Return the value of ANYSHAPE_OPTIMIZE, else the default."""
-    return _mode_of_environment("ANYSHAPE_OPTIMIZE", MODES, DEFAULT_MODE)
+    return _mode_of_environment("ANYSHAPE_OPTIMIZE", MODES, "auto")
 
 
 def compile_mode(asked: str | None) -> str:
@@ -214,7 +185,7 @@ def _mode_of_environment(name: str, modes: tuple[str, ...], default: str) -> str
 config: Config = Config(
     _default_threads(),
     optimize=default_mode(),
-    compile=_mode_of_environment("ANYSHAPE_COMPILE", COMPILE_MODES, DEFAULT_COMPILE),
+    compile=_mode_of_environment("ANYSHAPE_COMPILE", CHOICES["compile"], "auto"),
     reproducible=_mode_of_environment("ANYSHAPE_REPRODUCIBLE", ("0", "1"), "0") == "1",
-    read_source=_mode_of_environment("ANYSHAPE_READ_SOURCE", READING, READING[0]),
+    read_source=_mode_of_environment("ANYSHAPE_READ_SOURCE", CHOICES["read_source"], "auto"),
 )

@@ -23,7 +23,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.core.flop_counts import COSTS, OpCost
-from anyshape.support.freezing import freeze
+from anyshape.support.freezing import Frozen
 from anyshape.support.lazy_dataclass import NamedTuple
 
 
@@ -60,7 +60,7 @@ def _wrong_dtype(node: Node) -> str:
     if DEFINITIONS[node.op].probe is None or any(has_local(p) for _, p in node.params):
         return ""
     metas = tuple([(v.meta.dtype, v.meta.rank) for v in node.inputs])
-    probed = _result_dtypes(node.op, metas, tuple([(k, _Exact(p)) for k, p in node.params]))
+    probed = _result_dtypes(node.op, metas, tuple([(k, Frozen(p)) for k, p in node.params]))
     stated = tuple([v.meta.dtype for v in node.outputs])
     if probed in (stated, None):
         return ""
@@ -68,24 +68,9 @@ def _wrong_dtype(node: Node) -> str:
     return f"{node.op} of {operands} does not give {', '.join(map(str, stated))}"
 
 
-class _Exact:
-    """Param as a key that distinguishes 1, 1.0 and True."""
-
-    __slots__ = ("key", "param")
-
-    def __init__(self, param: Any) -> None:
-        self.param, self.key = param, freeze(param)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Exact) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-
 @functools.lru_cache(maxsize=4096)
 def _result_dtypes(
-    op: Op, operands: tuple[tuple[np.dtype, int], ...], params: tuple[tuple[str, _Exact], ...]
+    op: Op, operands: tuple[tuple[np.dtype, int], ...], params: tuple[tuple[str, Frozen], ...]
 ) -> tuple[np.dtype, ...] | None:
     """Return the dtypes that a kernel gives: () if it rejects the operands, None where one element cannot tell."""
     if (probe := DEFINITIONS[op].probe) is None:
@@ -93,7 +78,7 @@ def _result_dtypes(
     arrays = [probe((1,) * rank, dtype) for dtype, rank in operands]
     try:
         with np.errstate(all="ignore"):
-            result = KERNELS[op].run(*arrays, **{k: p.param for k, p in params})
+            result = KERNELS[op].run(*arrays, **{k: p.value for k, p in params})
     except TypeError:
         return ()
     except (ArithmeticError, ValueError):

@@ -243,9 +243,7 @@ def brent(func: Function, args=(), brack=None, tol=1.48e-8, full_output=0, maxit
     >>> float(brent(lambda x: (x - 1.0) ** 2).round(6))
     1.0
     """
-    if full_output:
-        raise refuse("scipy.optimize.brent with full_output")
-    return minimize_scalar(func, brack, None, args, "brent", options={"xtol": tol, "maxiter": maxiter}).x
+    return _without_bounds("brent", func, args, brack, tol, full_output, maxiter)
 
 
 def golden(func: Function, args=(), brack=None, tol=2**-26, full_output=0, maxiter: int = 5000) -> Any:
@@ -255,6 +253,10 @@ def golden(func: Function, args=(), brack=None, tol=2**-26, full_output=0, maxit
     >>> float(round(golden(lambda x: (x - 1.0) ** 2), 6))
     1.0
     """
+    return _without_bounds("golden", func, args, brack, tol, full_output, maxiter)
+
+
+def _without_bounds(method: str, func: Function, args, brack, tol, full_output, maxiter: int) -> Any:
     if full_output:
-        raise refuse("scipy.optimize.golden with full_output")
-    return minimize_scalar(func, brack, None, args, "golden", options={"xtol": tol, "maxiter": maxiter}).x
+        raise refuse(f"scipy.optimize.{method} with full_output")
+    return minimize_scalar(func, brack, None, args, method, options={"xtol": tol, "maxiter": maxiter}).x

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.runtime.config import checked_compile, checked_mode, checked_reading
+from anyshape.backend.runtime.config import checked_choice
 from anyshape.errors import ArgumentError
 from anyshape.support.freezing import freeze, frozen_setting
 from anyshape.support.lazy_dataclass import dataclass, replace
@@ -207,12 +207,9 @@ class Options:
 
     def _modes(self, name: str) -> Options:
         """Return the options, or raise ArgumentError for a mode that is none."""
-        if self.optimize is not None:
-            checked_mode(self.optimize, name)
-        if self.compile is not None:
-            checked_compile(self.compile, name)
-        if self.read_source is not None:
-            checked_reading(self.read_source, name)
+        for setting in ("optimize", "compile", "read_source"):
+            if (mode := getattr(self, setting)) is not None:
+                checked_choice(mode, setting, name)
         return self
 
     def bound(self) -> Options:
