@@ -242,17 +242,16 @@ def _move_axis(y, batched: bool, axis, size: Size, name: str):
 # -- matrices of derivatives -------------------------------------------------------------------------------------
 
 
-def _basis(xs: Sequence[Any], i: int) -> list[Any]:
-    """Return unit tangents for leaf i along a new first axis, and zeros for the other leaves."""
-    shape = sizes(xs[i])
-    count = numel(shape)
-    rows, columns = (broadcast_in_dim(iota(count), (count, count), (axis,)) for axis in (0, 1))
-    units = reshape(convert(eq(rows, columns), xs[i].dtype), (count, *shape))
-    return [units if j == i else full(sizes(x), 0, x.dtype) for j, x in enumerate(xs)]
-
-
-def _axes_of_basis(count: int, i: int) -> tuple[int | None, ...]:
-    return tuple(0 if j == i else None for j in range(count))
+def _of_basis(linear: Callable[..., Any], xs: Sequence[Any], i: int) -> list[Any]:
+    """Return the leaves of a linear map of each unit of leaf i, along a new first axis unless the leaf is a number."""
+    shape, units = sizes(xs[i]), full((), 1, xs[i].dtype)
+    if shape:
+        count = numel(shape)
+        rows, columns = (broadcast_in_dim(iota(count), (count, count), (axis,)) for axis in (0, 1))
+        units = reshape(convert(eq(rows, columns), xs[i].dtype), (count, *shape))
+        linear = vmap(linear, in_axes=tuple(0 if j == i else None for j in range(len(xs))))
+    basis = [units if j == i else full(sizes(x), 0, x.dtype) for j, x in enumerate(xs)]
+    return pytrees.flatten(linear(*basis))[0]
 
 
 @short_traceback
@@ -322,14 +321,14 @@ def _by_columns(push: Callable[..., Any], value, wrt, argnums: Argnums):
     outputs, out_tree = pytrees.flatten(value)
     columns = []
     for i, x in enumerate(wrt.leaves):
-        mapped = vmap(push, in_axes=_axes_of_basis(len(wrt.leaves), i))(*_basis(wrt.leaves, i))
-        columns.append([_column(t, y, x) for t, y in zip(pytrees.flatten(mapped)[0], outputs, strict=True)])
+        mapped = _of_basis(push, wrt.leaves, i)
+        columns.append([_column(t, y, x) for t, y in zip(mapped, outputs, strict=True)])
     return _assemble(wrt, out_tree, [[column[j] for column in columns] for j in range(len(outputs))], argnums)
 
 
 def _column(t, y, x):
-    """Return tangents of y along a first axis of units of x, as an array of shape y.shape + x.shape."""
-    return reshape(transpose(t, (*range(1, t.meta.rank), 0)), (*sizes(as_value(y)), *sizes(x)))
+    """Return tangents of y, along a first axis of units of x if it is an array, as of shape y.shape + x.shape."""
+    return reshape(transpose(t, (*range(1, t.meta.rank), 0)), (*sizes(as_value(y)), *sizes(x))) if sizes(x) else t
 
 
 def _with_aux(result, aux: Sequence[Any]):
@@ -420,10 +419,9 @@ def _by_rows(pullback: Callable[..., Any], value, wrt, argnums: Argnums):
     """Return the Jacobian of a linear map, from one cotangent for each element of the results."""
     leaves, out_tree = pytrees.flatten(value)
     outputs = [as_value(y) for y in leaves]
-    rows = []
+    pull, rows = lambda *cts: pullback(pytrees.unflatten(out_tree, cts)), []
     for i, y in enumerate(outputs):
-        back = vmap(lambda *cts: pullback(pytrees.unflatten(out_tree, cts)), in_axes=_axes_of_basis(len(outputs), i))
-        mapped = pytrees.flatten(back(*_basis(outputs, i)))[0]
+        mapped = _of_basis(pull, outputs, i)
         rows.append([reshape(g, (*sizes(y), *sizes(x))) for g, x in zip(mapped, wrt.leaves, strict=True)])
     return _assemble(wrt, out_tree, rows, argnums)
 
