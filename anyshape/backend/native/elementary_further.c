@@ -391,3 +391,18 @@ AS_INLINE double as_logistic_tail(double e) {
 AS_INLINE float as_logistic_tailf(float e) {
     return e * (1.0f - e * (2.0f - 3.0f * e));
 }
+
+/* The same bits for one number, not elements of vectors: most operands are ordinary, and need no choice of bits. */
+static __attribute__((noinline, cold, unused)) double as_exp_rare(double x) { return as_exp(x); }
+static __attribute__((noinline, cold, unused)) double as_log_rare(double x) { return as_log(x); }
+
+AS_INLINE double as_exp_alone(double x) {
+    return __builtin_expect((as_bits(x) & AS_ABS) < as_bits(700.0), 1) ? as_exp_normal(x) : as_exp_rare(x);
+}
+
+AS_INLINE double as_log_alone(double x) {
+    const uint64_t least = AS_MANTISSA + 1, above = as_bits(x) - least;
+    if (__builtin_expect(above >= AS_INF - least, 0)) return as_log_rare(x);
+    double k, f = as_log_reduce(x, 0, &k);
+    return as_log_sum(k, f, f / (2.0 + f), 0.0);
+}

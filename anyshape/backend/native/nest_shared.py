@@ -168,3 +168,28 @@ def _ends(lines: Sequence[str]) -> dict[str, int]:
 def _is_passed_on(line: str, names: Sequence[str]) -> bool:
     """Return whether a line has an address as another pointer, or as a number."""
     return any(re.search(rf"(?:= |\(int64_t\)){name}\b(?!\[)", line) for name in names)
+
+
+# -- functions of numbers ----------------------------------------------------------------------------------------
+
+
+_NUMBER = re.compile(r"\s*const \w+ (\w+) = (.*)")
+_OF_VECTORS = re.compile(r"\bas_(exp|log)\(")
+
+
+def with_calls_alone(lines: Sequence[str], carries: Sequence[str]) -> list[str]:
+    """Return the lines of a trip, in which functions of what trips before have made take branches.
+
+    Such trips run one by one, as those do that a check may end. Functions without branches, which vectors need, take
+    longer, and have the same bits. `carries` are the names of what trips hand on.
+    """
+    is_checked = any("AS_FAIL" in line for line in lines)
+    late, depth, chosen = {*carries}, 0, list[str]()
+    for line in lines:
+        number = None if depth else _NUMBER.match(line)
+        depth += line.count("{") - line.count("}")
+        if number is not None and (is_checked or not late.isdisjoint(_NAME.findall(number[2]))):
+            late.add(number[1])
+            line = _OF_VECTORS.sub(r"as_\1_alone(", line)
+        chosen.append(line)
+    return chosen

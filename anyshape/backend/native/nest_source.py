@@ -27,7 +27,7 @@ from anyshape.backend.native.nest_branches import Branches
 from anyshape.backend.native.nest_calls import called
 from anyshape.backend.native.nest_order import reads_first
 from anyshape.backend.native.nest_rules import SUMMED, UPDATES, rule_of
-from anyshape.backend.native.nest_shared import with_shared_memory
+from anyshape.backend.native.nest_shared import with_calls_alone, with_shared_memory
 from anyshape.backend.native.nest_steps import Site, added, sum_with
 from anyshape.backend.native.nest_values import (
     Array,
@@ -517,7 +517,8 @@ class _Loop:
         before = lines.collect()
         outer_allocates, lines.allocates = lines.allocates, False
         nexts = self._write_trip(body, operands, carries, columns)
-        trip = with_shared_memory(lines.end(before))
+        own = [x.at(()) if x.buffer is None else x.buffer.name for x in carries]
+        trip = with_calls_alone(with_shared_memory(lines.end(before)), own)
         allocates, lines.allocates = lines.allocates, outer_allocates or lines.allocates or bool(nexts)
         for k, local in nexts.items():
             kind = carries[k].kind

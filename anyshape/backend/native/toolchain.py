@@ -600,7 +600,7 @@ GIVEN = {"erf_given": 2}  # functions that take a part of their computation from
 ELEMENTARY = tuple([name + suffix for name in (*OPERANDS, *GIVEN) for suffix in ("", "f")])
 
 _NAMES = re.compile(r"\b(?:as|AS)_\w+")
-_CALLED = re.compile(f"as_({'|'.join(ELEMENTARY)})\\(|as_strip_")
+_CALLED = re.compile(f"as_({'|'.join(ELEMENTARY)})(_alone)?\\(|as_strip_")
 
 
 def strip_functions() -> str:

@@ -47,7 +47,7 @@ def test_lines_of_the_user_stand_above_what_they_became():
     total, variance = line_of(filtered, "np.log(s)"), line_of(filtered, "p[1] * x[t]")
     first = listing.index(f'/* test_listing.py:{total}  total += np.log(s) + x[t] ** 2 / s  # not "/ * this * /" */')
     second = listing.rindex(f"/* test_listing.py:{variance}  s = p[0]")
-    assert first < listing.index("as_log(") < second
+    assert first < listing.index("as_log_alone(") < second
     assert "const double e" not in listing and "({ const" not in listing
     gradient = text(anyshape.grad(filtered), p, x)
     assert gradient.count("int64_t loop_") == 2 and f"test_listing.py:{variance}" in gradient.split("loop_2")[1]

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from anyshape import value_and_grad
+from anyshape import scan, value_and_grad
 from anyshape.backend.native import nests, toolchain
 from anyshape.backend.native.nest_shared import with_shared_loops
 from tests.backend.native.compiled import compiled, needs_compiler, states
@@ -107,3 +107,32 @@ def test_kernels_of_one_text_are_one_function():
         for y, x in zip(function(*args), args, strict=True):
             np.testing.assert_allclose(y, np.sort(np.sin(x) * 2 + 1), rtol=1e-14)
         assert kernel_names(function) == ["kernel_0"] and states(function) == ["compiled"] * count
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["exp", "log"])
+def test_functions_of_numbers_have_the_bits_that_elements_have(name, monkeypatch):
+    """Numbers that trips hand on, and numbers beside checks, take branches; elements of vectors do not."""
+    built, rng, function = [], np.random.default_rng(0), getattr(np, name)
+    monkeypatch.setattr(nests, "Build", lambda text, build=nests.Build: built.append(text) or build(text))
+    edges = [0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -5e-324, 1e-310, np.finfo(float).tiny, 1e308, -1.0, -1e-310]
+    x = np.concatenate(
+        [edges, [709.7, 709.8, -745.2, -708.4, 699.9, 700.0], 400 * rng.normal(size=200), rng.uniform(size=99)]
+    )
+
+    def handed_on(x):
+        return scan(lambda carry, v: (v, function(carry)), x[-1], x)[1]
+
+    def written(x):
+        y = np.zeros(x.shape[0])
+        for i in range(x.shape[0]):
+            y[i] = function(x[i - 1])
+        return y
+
+    elements = compiled(lambda x: function(x) + 0.0)
+    with np.errstate(all="ignore"):
+        for loop in map(compiled, (handed_on, written)):
+            for shift in range(2):
+                rolled = np.roll(x, shift)
+                np.testing.assert_array_equal(loop(rolled).view("i8"), elements(np.roll(rolled, 1)).view("i8"))
+    assert len(built) == 2 and all(f"as_{name}_alone(" in text for text in built)
