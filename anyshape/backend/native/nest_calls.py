@@ -224,7 +224,7 @@ class _Runs(threading.local):
         """Return the status of a run, or raise what a handler raised. Steps raise where NumPy would warn."""
         before, self.steps = self.steps, steps
         try:
-            with np.errstate(**_strict()) if steps else contextlib.nullcontext():
+            with np.errstate(**_strict()) if steps else _AS_SET:
                 status = function(arrays, rows, self.look, self.call, links)
         finally:
             self.steps = before
@@ -249,6 +249,7 @@ def _is_of_kernel(error: BaseException) -> bool:
     return isinstance(error, Exception) and modules <= {"anyshape", "numpy", "scipy"}
 
 
+_AS_SET: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
 _NUMBER = ctypes.c_int64
 LOOK, CALL = ctypes.CFUNCTYPE(ctypes.c_int), ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64)
 RUNS = _Runs()

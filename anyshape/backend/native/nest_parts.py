@@ -156,24 +156,23 @@ class Parts:
 
     def ends(self, arrays: Sequence[np.ndarray]) -> list[int] | None:
         """Return the first trips of all parts and the number of trips; None where one part is as good."""
-        if max([arrays[k].size for k in self.pieces]) < LEAST_ELEMENTS or config.reproducible:
+        if all(arrays[k].size < LEAST_ELEMENTS for k in self.pieces):
             return None
         lengths = arrays[len(self.body.inputs) : len(self.body.inputs) + len(self.pieces)]
         trips = len(lengths[0])
         largest = np.maximum.reduce(lengths) if trips > 1 else lengths[0]
-        shapes = [x.shape for x in arrays[: len(self.body.inputs)]]
-        first, power = self._cost(int(largest.sum()) // max(trips, 1), shapes)
+        first, power = self._cost(int(largest.sum()) // max(trips, 1), [x.shape for x in arrays])
         total = np.cumsum(first * np.maximum(largest, 1.0) ** power)
         count = min(MOST_PARTS, trips, int(total[-1] / PART_SECONDS)) if trips > 1 else 1
-        if count < 2:
+        if count < 2 or config.reproducible:
             return None
-        inner = np.searchsorted(total, total[-1] * np.arange(1, count) / count) + 1
-        return [*dict.fromkeys([0, *inner.tolist(), trips])]
+        shares = total[-1] * np.arange(1, count) / count
+        return [*dict.fromkeys([0, *(np.searchsorted(total, shares) + 1).tolist(), trips])]
 
     def _cost(self, length: int, shapes: Sequence[tuple[int, ...]]) -> tuple[float, float]:
         """Return the seconds of an example with one row, and the power of the number of rows by which they grow."""
         around = 1 << length.bit_length()
-        key = around, *[x if k >= self.layout.own else x[1:] for k, x in enumerate(shapes)]
+        key = around, *[x if k >= self.layout.own else x[1:] for k, x in enumerate(shapes[: len(self.body.inputs)])]
         if key not in self._costs:
             few, many = [self._seconds(rows, shapes) for rows in (around, 4 * around)]
             power = math.log(many / few, 4)

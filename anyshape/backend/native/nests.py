@@ -119,7 +119,7 @@ class Nest:
             results = self.parts.run(self._results, arrays, passed, ends, calls=bool(self.text.links))
         else:
             results = self._results(arrays, passed)
-        if results is None or not all(_fits(results[k].shape, shapes[k]) for k in self.sized):
+        if results is None or (self.sized and not all(_fits(results[k].shape, shapes[k]) for k in self.sized)):
             return None  # NumPy refuses such sizes
         return [x if x.ndim else x[()] for x in results]
 
@@ -128,14 +128,14 @@ class Nest:
         function = self.function
         if function is None:
             return None  # another thread has left it to NumPy
-        sized = (_Result * (len(self.sized) or 1))()
+        sized = (_Result * len(self.sized))() if self.sized else None
         status = RUNS.run(self.steps, function, (_NDARRAY, *arrays, *passed), sized, self.links)
         if status and declines(status):
-            for one in sized:
+            for one in sized or ():
                 _LIBC.free(one.data)
             return None
         results = [*passed]
-        for k, one in zip(self.sized, sized, strict=False):
+        for k, one in zip(self.sized, sized or (), strict=True):
             results.insert(k, _taken(one, self.results[k]))
         return results
 
