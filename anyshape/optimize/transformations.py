@@ -11,6 +11,7 @@ The number is a Python int, an integer array or a traced value. The rate is a fl
 L-BFGS as an optimiser of training loops: directions from the last differences of gradients, and a line search.
 """
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -54,8 +55,14 @@ def apply_updates(params: T, updates: Any) -> T:
     >>> apply_updates({"w": np.ones(2)}, {"w": np.full(2, -0.5)})
     {'w': array([0.5, 0.5])}
     """
-    add = lambda p, u: p + (u.astype(p.dtype) if hasattr(p, "dtype") else u)
     advice = "pass the updates of these parameters"
+
+    def add(p, u):
+        if hasattr(p, "dtype") and p.dtype.kind in "biu" and getattr(u, "dtype", p.dtype).kind == "f":
+            problem = f"has the dtype {p.dtype}, in which no small step counts"
+            raise ArgumentError("apply_updates", "params", problem, "begin with floats: w.astype(float)")
+        return p + (u.astype(p.dtype) if hasattr(p, "dtype") else u)
+
     try:
         updated: T = map_trees("apply_updates", ("updates",), advice, add, params, updates)
     except ValueError as error:
@@ -68,8 +75,18 @@ def apply_updates(params: T, updates: Any) -> T:
 def _shown(init: Callable[[Any], Any], update: Callable[..., tuple[Any, Any]]) -> GradientTransformation:
     """Return a transformation whose errors have short tracebacks, and name the functions as users write them."""
     begin = lambda params: init(_checked(params))
-    begin.__qualname__, update.__qualname__ = "init", "update"
-    return GradientTransformation(short_traceback(begin), short_traceback(update))
+
+    def step(grads, state, params=None, **values) -> tuple[Any, Any]:
+        if not tree_leaves(grads) and (callable(grads) or tree_leaves(state)):
+            problem, advice = f"is {_shown_type(grads)}, not gradients", "write update(grad(f)(params), state, params)"
+            raise ArgumentError("update", "grads", problem, advice)
+        result = update(grads, state, params, **values)
+        if params is not None:
+            _with("params", lambda g, p: g, grads, params)
+        return result
+
+    begin.__qualname__, step.__qualname__ = "init", "update"
+    return GradientTransformation(short_traceback(begin), short_traceback(step))
 
 
 def _checked(params: Any) -> Any:
@@ -80,8 +97,15 @@ def _checked(params: Any) -> Any:
 
 
 def _with(name: str, function: Callable[..., Any], grads, other):
-    """Return a tree of gradients combined with another one, which errors call by its name."""
-    return map_trees("update", (name,), "give gradients of the parameters that `init` took", function, grads, other)
+    """Return a tree of gradients combined with another one of its shapes, which errors call by its name."""
+    advice = "give gradients of the parameters that `init` took"
+
+    def combined(g, x):
+        if np.ndim(g) != np.ndim(x) or np.shape(g) != np.shape(x):
+            raise ArgumentError("update", "grads", f"has the shape {np.shape(g)}, and {name} {np.shape(x)}", advice)
+        return function(g, x)
+
+    return map_trees("update", (name,), advice, combined, grads, other)
 
 
 def _check_state(state: Any, kind: type, length: int) -> None:
@@ -134,6 +158,7 @@ def scale(factor: float) -> GradientTransformation:
     >>> halve.update(np.array([2.0, -4.0]), ())[0]
     array([ 1., -2.])
     """
+    _number("scale", "factor", factor, "give one number, such as 0.5", _ANY)
     return _stateless(lambda g: g * factor)
 
 
@@ -147,11 +172,12 @@ def scale_by_learning_rate(learning_rate: Rate) -> GradientTransformation:
     >>> step.update(np.array([2.0, -4.0]), step.init(np.zeros(2)))[0]
     array([-1.,  2.])
     """
-    if not callable(learning_rate):
-        return scale(-_number("scale_by_learning_rate", learning_rate))
+    schedule = _rate("scale_by_learning_rate", learning_rate)
+    if not callable(schedule):
+        return scale(-schedule)
 
     def update(grads, state, params=None, **values) -> tuple[Any, Any]:
-        rate = learning_rate(state)
+        rate = schedule(state)
         return tree_map(lambda g: g * _cast(-rate, g), grads), state + 1
 
     return _shown(lambda params: np.int64(0), update)
@@ -164,6 +190,7 @@ def clip(max_delta: float) -> GradientTransformation:
     >>> clip(1.0).update(np.array([0.5, -3.0]), ())[0]
     array([ 0.5, -1. ])
     """
+    _number("clip", "max_delta", max_delta, "give the largest size of an element, as in clip(1.0)")
     return _stateless(lambda g: np.clip(g, -max_delta, max_delta))
 
 
@@ -176,7 +203,7 @@ def clip_by_global_norm(max_norm: float) -> GradientTransformation:
     >>> clip_by_global_norm(1.0).update(np.array([3.0, 4.0]), ())[0].round(3)
     array([0.6, 0.8])
     """
-    _number("clip_by_global_norm", max_norm, "max_norm", "give the largest norm, as in clip_by_global_norm(1.0)")
+    _number("clip_by_global_norm", "max_norm", max_norm, "give the largest norm, as in clip_by_global_norm(1.0)")
 
     def update(grads, state, params=None, **values) -> tuple[Any, Any]:
         norm = global_norm(grads)
@@ -205,6 +232,7 @@ def add_decayed_weights(weight_decay: float) -> GradientTransformation:
     >>> add_decayed_weights(0.1).update(np.zeros(2), (), np.array([1.0, 2.0]))[0]
     array([0.1, 0.2])
     """
+    _number("add_decayed_weights", "weight_decay", weight_decay, "give one number, such as 1e-4")
 
     def update(grads, state, params=None, **values) -> tuple[Any, Any]:
         if params is None:
@@ -225,6 +253,7 @@ def trace_momentum(decay: float, nesterov: bool = False) -> GradientTransformati
     >>> heavy.update(np.ones(2), state)[0]
     array([1.5, 1.5])
     """
+    _number("trace_momentum", "decay", decay, "give one number, such as 0.9", _SHARE)
 
     def update(grads, state, params=None, **values) -> tuple[Any, Any]:
         momentum = _with("the state", lambda g, m: g + decay * m, grads, state)
@@ -252,6 +281,7 @@ def scale_by_adam(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Grad
     >>> updates.round(4).tolist()
     [1.0, -1.0]
     """
+    _check_adam("scale_by_adam", b1, b2, eps)
 
     def init(params) -> AdamState:
         return AdamState(np.int64(0), _zeros(params), _zeros(tree_map(np.real, params)))
@@ -274,12 +304,39 @@ def scale_by_adam(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Grad
 # -- optimisers
 
 
-def _number(function: str, rate: Any, argument: str = "learning_rate", advice: str = "") -> Any:
-    """Return a learning rate; raise ArgumentError for anything but a number or a schedule."""
-    if callable(rate) or has_type(rate, (int, float)) or getattr(rate, "shape", None) == ():
+_ABOVE, _SHARE, _ANY = (0, np.inf), (0, 1), (-np.inf, np.inf)  # of options: the least number, and one above them all
+
+
+def _number(function: str, argument: str, x: Any, advice: str, limits: tuple[float, float] = _ABOVE) -> Any:
+    """Return an option of an optimiser; raise ArgumentError for anything but a number within its limits."""
+    if not (has_type(x, (int, float)) or (hasattr(x, "dtype") and x.shape == ())):
+        raise ArgumentError(function, argument, f"is {_shown_type(x)}, not a number", advice)
+    low, high = limits
+    if has_type(x, (int, float, np.ndarray, np.generic)) and not (low <= x < high or x == high == np.inf):
+        within = f"of at least {low}" + (f" and below {high}" if high < np.inf else "")
+        raise ArgumentError(function, argument, f"is {x}", f"give a number {within}")
+    return x
+
+
+def _rate(function: str, rate: Any) -> Any:
+    """Return a learning rate, a number or a schedule; raise ArgumentError for anything else, or below 0."""
+    if callable(rate):
+        try:
+            inspect.signature(rate).bind(0)
+        except TypeError:
+            problem = "is a function of other arguments than the number of a step"
+            raise ArgumentError(function, "learning_rate", problem, "write lambda count: ...") from None
         return rate
-    advice = advice or f"write o = {function}(1e-3) and state = o.init(params): parameters go there"
-    raise ArgumentError(function, argument, f"is {_shown_type(rate)}, not a number", advice)
+    advice = f"write o = {function}(1e-3) and state = o.init(params): parameters go there"
+    if has_type(rate, (int, float, np.generic)) and rate < 0:
+        advice = "give a positive rate, and negate the function to find a maximum"
+        raise ArgumentError(function, "learning_rate", f"is {rate}", advice)
+    return _number(function, "learning_rate", rate, advice)
+
+
+def _check_adam(function: str, b1: float, b2: float, eps: float) -> None:
+    for name, value, limits in (("b1", b1, _SHARE), ("b2", b2, _SHARE), ("eps", eps, _ABOVE)):
+        _number(function, name, value, "give one number, as in adam(1e-3, b1=0.9, b2=0.999)", limits)
 
 
 def _shown_type(x) -> str:
@@ -295,9 +352,9 @@ def sgd(learning_rate: Rate, momentum: float | None = None, nesterov: bool = Fal
     >>> updates
     array([-0.5,  1. ])
     """
-    step = scale_by_learning_rate(_number("sgd", learning_rate))
+    step = scale_by_learning_rate(_rate("sgd", learning_rate))
     if momentum is not None:
-        _number("sgd", momentum, "momentum", "give one number, such as 0.9")
+        _number("sgd", "momentum", momentum, "give one number, such as 0.9", _SHARE)
     return step if momentum is None else chain(trace_momentum(momentum, nesterov), step)
 
 
@@ -318,7 +375,8 @@ def adam(learning_rate: Rate, b1: float = 0.9, b2: float = 0.999, eps: float = 1
     >>> params["w"].round(3)
     array([ 1. , -2. ,  0.5])
     """
-    return chain(scale_by_adam(b1, b2, eps), scale_by_learning_rate(_number("adam", learning_rate)))
+    _check_adam("adam", b1, b2, eps)
+    return chain(scale_by_adam(b1, b2, eps), scale_by_learning_rate(_rate("adam", learning_rate)))
 
 
 @short_traceback
@@ -333,8 +391,9 @@ def adamw(
     >>> optimiser.update(np.array([3.0, 0.0]), optimiser.init(params), params)[0].round(3)
     array([-0.15,  0.1 ])
     """
+    _check_adam("adamw", b1, b2, eps)
     decay = add_decayed_weights(weight_decay)
-    return chain(scale_by_adam(b1, b2, eps), decay, scale_by_learning_rate(_number("adamw", learning_rate)))
+    return chain(scale_by_adam(b1, b2, eps), decay, scale_by_learning_rate(_rate("adamw", learning_rate)))
 
 
 # -- helpers
@@ -401,6 +460,7 @@ def exponential_decay(
     [1.0, 0.5, 0.354]
     """
     _require_positive("exponential_decay", "transition_steps", transition_steps)
+    _number("exponential_decay", "decay_rate", decay_rate, "give one number, such as 0.5")
 
     def schedule(count):
         power = np.maximum(count - transition_begin, 0) / transition_steps
@@ -457,6 +517,10 @@ def piecewise_constant_schedule(init_value: float, boundaries_and_scales: dict[i
     >>> [round(float(steps(count)), 3) for count in (0, 2, 3, 5)]
     [1.0, 0.5, 0.5, 0.05]
     """
+    if not isinstance(boundaries_and_scales, dict):
+        problem = f"is {_shown_type(boundaries_and_scales)}, not a dict"
+        advice = "give factors by the steps that they begin at, as in {100: 0.1}"
+        raise ArgumentError("piecewise_constant_schedule", "boundaries_and_scales", problem, advice)
 
     def schedule(count):
         rate: Any = init_value
@@ -475,6 +539,9 @@ def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> 
     >>> [float(joined(count)) for count in (0, 3, 4, 5)]
     [1.0, 1.0, 0.5, 0.0]
     """
+    if not isinstance(boundaries, (tuple, list)) or not all(map(callable, schedules)):
+        advice = "write join_schedules([constant_schedule(0.1), constant_schedule(0.01)], [100])"
+        raise ArgumentError("join_schedules", "its arguments", "are not schedules, and steps between them", advice)
     if len(schedules) != len(boundaries) + 1:
         problem = f"has {len(boundaries)} steps for {len(schedules)} schedules"
         raise ArgumentError("join_schedules", "boundaries", problem, "give one fewer than schedules")
@@ -493,9 +560,9 @@ def _share(count, begin: int, steps: int):
     return np.minimum(np.maximum(count - begin, 0), steps) / steps
 
 
-def _require_positive(function: str, name: str, value: int) -> None:
-    if value <= 0:
-        raise ArgumentError(function, name, f"is {value}", "give a positive number of steps")
+def _require_positive(function: str, name: str, value: Any) -> None:
+    if has_type(value, (bool, float, str)) or (has_type(value, int) and value <= 0):
+        raise ArgumentError(function, name, f"is {value!r}", "give a positive number of steps, an int")
 
 
 _DECREASE = 1e-4  # of the value that a step must reach, as a share of what the slope promises (Armijo)
@@ -539,8 +606,10 @@ def lbfgs(learning_rate: Rate | None = None, memory_size: int = 10) -> GradientT
     >>> x.round(6)
     array([1., 1.])
     """
-    if memory_size < 1:
-        raise ArgumentError("lbfgs", "memory_size", f"is {memory_size}", "give 1 or more")
+    if learning_rate is not None:
+        _rate("lbfgs", learning_rate)
+    if not has_type(memory_size, int) or memory_size < 1:
+        raise ArgumentError("lbfgs", "memory_size", f"is {memory_size!r}", "give an int of at least 1")
 
     def init(params) -> LbfgsState:
         x, _ = ravel_pytree(params)

@@ -461,8 +461,11 @@ class Program:
     def _structure_error(self, tree) -> ArgumentError:
         """Return the error for arguments of another structure, or with keys in another order."""
         names, traced = list(self.__signature__.parameters), self.trace.in_tree
-        problem = f"have the structure {show_call(tree, names, {})}, not {show_call(traced, names, {})}"
+        now, before = (show_call(structure, names, {}) for structure in (tree, traced))
+        problem = f"have the structure {now}, not {before}"
         advice = "pass arguments as they were traced"
+        if "[" in now and "[" not in before:
+            advice = "pass np.array(values) for a list of numbers"
         if same_but_for_order(tree, traced):
             advice = "pass the keys in the traced order, which the function saw, or use jit"
         return ArgumentError(self.name, "the arguments", problem, advice)

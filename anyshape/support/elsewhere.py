@@ -63,6 +63,7 @@ UNKNOWN_OPTION = re.compile(r"(?:(?:\w+\.)*?(\w+)(?:\.__init__)?\(\) )?got an un
 TEXTS = {
     re.compile(text): advice
     for text, advice in {
+        "Cannot interpret '\\w+' as a data type": "give the shape as one tuple, as in np.zeros((3, 3))",
         "data type .* not understood": "give a dtype of NumPy, such as np.float64 or 'float64'",
         "only 0-dimensional arrays can be converted": "write np.sin(x) for math.sin(x), and x[0] for one number",
         "expected a sequence of integers or a single": "give ints as sizes: n // 2 is one, and n / 2 is a float",
@@ -126,8 +127,11 @@ NAMES = {
     }.items()
     for name in names.split()
 }  # fmt: skip
-# by the name of what is called with too few arguments
-CALLS = {"Ragged": "Ragged.from_list(arrays), or Ragged(flat, lengths) for rows one after the other"}
+# by the name of what is called with too few or too many arguments
+CALLS = {
+    "Ragged": "Ragged.from_list(arrays), or Ragged(flat, lengths) for rows one after the other",
+    "symbolic_shape": 'symbolic_shape("n, m"): one text has all axes, and constraints=["n > m"] what holds of them',
+}
 # by an option of a transform
 KEYWORDS = {
     **dict.fromkeys(("argnum", "wrt", "argnames", "x_argnum"), "argnums, positions of arguments, in place of {name}"),

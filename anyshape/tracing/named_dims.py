@@ -643,13 +643,13 @@ class ShapeDtypeStruct:
     value: Any = None
 
     def __post_init__(self) -> None:
+        advice = "give a dtype of NumPy, such as np.float64 or 'float64'; one text or tuple has all axes: \"n, 3\""
         try:
             object.__setattr__(self, "dtype", np.dtype(self.dtype))
         except TypeError:
-            advice = "give a dtype of NumPy, such as np.float64 or 'float64'"
             raise DTypeError("ShapeDtypeStruct", f"{self.dtype!r} is not a dtype", advice) from None
         if self.dtype.kind not in NUMERIC + "O":  # random generators are objects
-            raise DTypeError("ShapeDtypeStruct", f"{self.dtype} is not a dtype of numbers", "give a numeric dtype")
+            raise DTypeError("ShapeDtypeStruct", f"{self.dtype} is not a dtype of numbers", advice)
         if isinstance(self.shape, str):
             SymbolicScope().read(self.shape.replace("<=", "").replace("?", "1"))  # of results that have bounds
         else:

@@ -27,7 +27,7 @@ import optree
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import drawing
-from anyshape.graph.ir.tracebacks import short_traceback
+from anyshape.graph.ir.tracebacks import call_in_order, short_traceback
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.signature.dim_equations import identifier
 from anyshape.numpy.operands.promotion import NUMERIC, plain_array
@@ -593,7 +593,7 @@ def check_callable(transform: str, function: Any, advice: str = _NOT_CALLED) -> 
     if not callable(function):
         transform, _, name = transform.partition(": ")
         problem = f"is of type {type(function).__name__}, not a function"
-        raise ArgumentError(transform, name or "its argument", problem, advice)
+        raise ArgumentError(transform, name or "its argument", problem, call_in_order(transform) or advice)
 
 
 def as_leaf(x: Any, path: str, function: str) -> np.ndarray:

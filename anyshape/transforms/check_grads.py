@@ -76,6 +76,7 @@ def check_grads(
     Traceback (most recent call last):
     anyshape.errors.GradientCheckError: jvp of <lambda> (mode fwd, order 1): the result is ...
     """
+    check_callable("check_grads: f", f)
     if not isinstance(args, (tuple, list)):
         advice = "pass a tuple with one entry per argument"
         raise ArgumentError("check_grads", "args", f"is of type {type(args).__name__}", advice)

@@ -341,6 +341,7 @@ def along_tangents(
     kind: str, function: Callable[..., Any], name: str, make: Callable[..., Any], primals: Any, tangents: Any
 ) -> Any:
     """Return what the memoised `make(function, name)` gives for primals and tangents."""
+    pytrees.check_callable(kind, function)
     _check_sequence(name, "primals", primals)
     _check_sequence(name, "tangents", tangents)
     transformed = memoised_transform(kind, function, name, make)

@@ -490,6 +490,7 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     >>> print(hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 1.0]),)))
     [ 6. 12.]
     """
+    pytrees.check_callable("hvp", function)
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     gradient = memoised(function, argnums, grad)  # so that its derivatives are traced once
     return along_tangents("hvp", gradient, f"hvp({pytrees.function_name(function)})", _hvp_of, primals, tangents)

@@ -291,7 +291,7 @@ def trip_that_returns_its_carry_alone():
 
 
 @mistake("""scan: f is of type float, not a function
-  pass the function itself, not the result of calling it""")
+  write scan(f, init, xs, length)""")
 def start_before_the_body():
     scan(0.0, lambda c, x: (c + x, x), ones(3))
 

@@ -497,7 +497,7 @@ def rows_of_other_lengths():
 
 @mistake(
     """scan: xs is a scalar, without an axis to scan along
-  give each x a first axis, or pass length=n"""
+  write scan(f, init, xs): each x has a first axis, or pass length=n"""
 )
 def number_of_trips_for_rows():
     scan(lambda c, x: (c + 1, c), 0.0, 5)
@@ -516,7 +516,7 @@ def body_that_returns_nothing():
 
 @mistake(
     """fori_loop: body_fun is of type int, not a function
-  pass the function itself, not the result of calling it"""
+  write fori_loop(lower, upper, body_fun, init_val)"""
 )
 def body_before_the_bounds():
     fori_loop(lambda i, c: c, 0, 5, ones(3))

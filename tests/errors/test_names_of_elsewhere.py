@@ -16,6 +16,7 @@ from anyshape import (
     Dim,
     Ragged,
     ShapeDtypeStruct,
+    cond,
     config,
     errors,
     eval_shape,
@@ -25,6 +26,7 @@ from anyshape import (
     jit,
     optimize,
     register_pytree_node,
+    switch,
     trace,
     vmap,
 )
@@ -257,7 +259,54 @@ SLIPS = [
     (lambda: anyshape.numpy.random.PRNGKey(0), "write numpy.random.default_rng"),
     (lambda: anyshape.save(X), "program.save(file)"),
     (lambda: config.update("x", 1), "config.name = value"),
+    (lambda: cond(np.sin, np.cos, True, X), "write cond(pred, true_fun, false_fun, *operands)"),
+    (lambda: switch(0, np.sin, np.cos, X), "write switch(index, branches, *operands)"),
+    (lambda: anyshape.hvp(X, np.sum, X), "write hvp(function, primals, tangents)"),
+    (lambda: anyshape.tree_map(X, np.sum), "write tree_map(function, tree, *rest)"),
+    (lambda: anyshape.vjp(lambda v: v**2, (2.0,)), "one by one"),
+    (lambda: anyshape.linearize(lambda v, w: v * w, (X, X)), "one by one"),
+    (lambda: anyshape.trace(lambda v: v.sum())(None), "give specifications of arrays"),
+    (lambda: anyshape.symbolic_shape("n", "m"), 'write symbolic_shape("n, m")'),
+    (lambda: jit(lambda v: v + np.zeros(3, 3))(X), "give the shape as one tuple"),
+    (lambda: anyshape.ShapeDtypeStruct(3, 4), "one text or tuple has all axes"),
+    (lambda: anyshape.trace(np.sin)("n")([1.0, 2.0]), "pass np.array(values) for a list"),
 ]
+
+
+def _updated(optimiser, grads, params, *further):
+    return optimiser.update(grads, optimiser.init(params), *further)
+
+
+NONSENSE = [
+    (lambda: optimize.sgd(-1), "negate the function"),
+    (lambda: optimize.sgd(np.nan), "at least 0"),
+    (lambda: optimize.sgd(0.1, 1.5), "at least 0 and below 1"),
+    (lambda: optimize.sgd(0.1, True), "at least 0 and below 1"),
+    (lambda: optimize.adam(0.1, b1=9), "adam: b1 is 9"),
+    (lambda: optimize.adam(0.1, 0.9, "x"), "adam: b2 is of type str"),
+    (lambda: optimize.adamw(0.1, weight_decay=-1), "weight_decay is -1"),
+    (lambda: optimize.adam(lambda: 0.1), "write lambda count: ..."),
+    (lambda: optimize.clip(-1), "max_delta is -1"),
+    (lambda: optimize.scale("a"), "factor is of type str"),
+    (lambda: optimize.lbfgs(memory_size=2.5), "an int of at least 1"),
+    (lambda: optimize.linear_schedule(1, 0, 0.5), "positive number of steps"),
+    (lambda: optimize.exponential_decay(1.0, 10, -0.5), "decay_rate is -0.5"),
+    (lambda: optimize.piecewise_constant_schedule(1.0, [2]), "as in {100: 0.1}"),
+    (lambda: optimize.join_schedules([1.0, 2.0], [3]), "constant_schedule(0.1)"),
+    (lambda: _updated(optimize.sgd(0.1), X, X, np.ones(4)), "has the shape (3,), and params (4,)"),
+    (lambda: _updated(optimize.adam(0.1), X, np.ones(1)), "has the shape (3,), and the state (1,)"),
+    (lambda: _updated(optimize.adam(0.1), np.float64(1), X, X), "has the shape (), and the state (3,)"),
+    (lambda: _updated(optimize.sgd(0.1), np.sum, X), "write update(grad(f)(params), state, params)"),
+    (lambda: optimize.sgd(0.1).update((), X), "write update(grad(f)(params), state, params)"),
+    (lambda: optimize.apply_updates(np.arange(3), X), "begin with floats"),
+]
+
+
+@pytest.mark.parametrize(("program", "text"), NONSENSE)
+def test_nonsense_for_optimisers_is_refused(program, text):
+    with pytest.raises(errors.ArgumentError) as error:
+        program()
+    assert text in str(error.value)
 
 
 @pytest.mark.parametrize(("program", "advice"), SLIPS)

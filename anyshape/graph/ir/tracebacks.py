@@ -8,6 +8,7 @@ import ast
 import functools
 import linecache
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from opcode import opmap
@@ -72,7 +73,7 @@ def short_traceback(function: F) -> F:
             return function(*args, **kwargs)
         except Exception as error:
             shorten(error)
-            if isinstance(error, TypeError):
+            if isinstance(error, (TypeError, AttributeError)):
                 note(error, function, args)
             raise
 
@@ -221,29 +222,44 @@ def ends_in_library(error: BaseException) -> bool:
     return bool(entries) and _is_library(entries[-1])
 
 
-def _note_on_the_call(error: TypeError, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+def _note_on_the_call(error: Exception, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     """Tell how to call a transform that got the arguments of the function along with it, or an option it lacks."""
     called, text = f"{function.__qualname__}()", str(error)
-    _note_on_missing_arguments(error, function, args)
+    _note_on_the_arguments(error, function, args)
     if getattr(error, "__notes__", None) or not text.startswith(f"{called} "):
         return
     name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
     if name in _OF_FUNCTIONS and args and callable(args[0]) and text.startswith(f"{called} takes "):
         error.add_note(f"  write {name}(f)(...): it returns a function, and that one takes the arguments")
-    elif text.startswith(f"{called} missing "):
+    elif text.startswith((f"{called} missing ", f"{called} takes ")):
         written = f"{name}({', '.join(_required(function))})"
         error.add_note(f"  write {load('anyshape.support.elsewhere').CALLS.get(name, written)}")
-    elif text.startswith(f"{called} takes "):
-        error.add_note(f"  write {name}({', '.join(_required(function))})")
     elif advice := _on_the_option(text, function, args):
         error.add_note(f"  {advice}")
 
 
-def _note_on_missing_arguments(error: TypeError, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-    """Tell that a transform takes the arguments of the function too, where it got the function alone."""
-    is_alone = not getattr(error, "__notes__", None) and len(args) == 1 and function.__name__ in _WITH_ARGUMENTS
-    if is_alone and (match := _OTHER_ARGUMENTS.match(str(error))) and match[1] == getattr(args[0], "__qualname__", ""):
-        error.add_note(f"  write {function.__name__}(f, x): it takes the arguments of the function too")
+def _note_on_the_arguments(error: Exception, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """Tell what a transform takes besides a function, where the function cannot be called with what it got."""
+    if getattr(error, "__notes__", None) or isinstance(error, AnyshapeError):
+        return
+    name, advice = function.__name__, ""
+    if name in _WITH_ARGUMENTS and args and callable(args[0]):
+        advice = _with_arguments(name, args, str(error))
+    elif name == "traced" and re.search("NoneType|'type'", str(error)):
+        advice = 'give specifications of arrays: "n, 3" as a text, or ShapeDtypeStruct("n, 3", np.float32)'
+    if advice:
+        error.add_note(f"  {advice}")
+
+
+def _with_arguments(name: str, args: tuple[Any, ...], text: str) -> str:
+    """Return how to call a transform with a function and its arguments, "" where an error does not tell of them."""
+    match = _OTHER_ARGUMENTS.match(text)
+    is_of_it = match is not None and match[1] == getattr(args[0], "__qualname__", "")
+    if is_of_it and len(args) == 1:
+        return f"write {name}(f, x): it takes the arguments of the function too"
+    if len(args) == 2 and type(args[1]) in (tuple, list) and (is_of_it or f"'{type(args[1]).__name__}'" in text):
+        return f"write {name}(f, *args): it takes the arguments of the function one by one"
+    return ""
 
 
 def _on_the_option(text: str, function: Any, args: tuple[Any, ...]) -> str:
@@ -268,6 +284,26 @@ def _required(function: Any) -> list[str]:
 def _parameters(function: Any) -> list[Any]:
     """Return the parameters of a function or a method, as `inspect` describes them."""
     return [p for p in load("inspect").signature(function).parameters.values() if p.name != "self"]
+
+
+def call_in_order(transform: str) -> str:
+    """Return how to call a function on the stack that got a function in another position, "" if there is none."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and user_stack.is_library_frame(frame):
+        if frame.f_code.co_name == transform:
+            parameters = [p for p in _parameters(frame.f_globals[transform]) if p.kind < p.KEYWORD_ONLY]
+            return _call_in_order(transform, parameters, frame.f_locals)
+        frame = frame.f_back
+    return ""
+
+
+def _call_in_order(transform: str, parameters: list[Any], values: dict[str, Any]) -> str:
+    names = ["*" * (p.kind is p.VAR_POSITIONAL) + p.name for p in parameters]
+    further = values[parameters[-1].name] if names[-1].startswith("*") else ()
+    if not any(map(callable, [*[values[p.name] for p in parameters], *further])):
+        return ""
+    is_alone = all(p.default is not p.empty for p in parameters[1:])
+    return f"write {transform}(f)(...)" if is_alone else f"write {transform}({', '.join(names[:4])})"
 
 
 _SHORTENING = short_traceback(shorten_traceback).__code__

@@ -61,6 +61,9 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     2.0 -0.0 0.0
     """
     names = "false_fun", "true_fun"
+    if callable(pred):
+        advice = "write cond(pred, true_fun, false_fun, *operands)"
+        raise errors.ArgumentError("cond", "pred", "is a function, not one boolean", advice)
     return _Conditional("cond", names, (false_fun, true_fun), operands, named_first=1).run(_predicate(pred))
 
 
@@ -82,10 +85,10 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     if not isinstance(branches, Sequence) or isinstance(branches, str) or not branches:
         problem = (
             f"is of type {type(branches).__name__}, not a sequence of functions"
-            if branches or branches is None
+            if branches or not isinstance(branches, Sequence)
             else "is empty"
         )
-        advice = "pass a list of one or more functions"
+        advice = "write switch(index, branches, *operands), with a list of one or more functions"
         raise errors.ArgumentError("switch", "branches", problem, advice)
     names = [f"branches[{i}]" for i in range(len(branches))]
     return _Conditional("switch", names, tuple(branches), operands).run(_position(index))

@@ -15,19 +15,19 @@ from anyshape.errors import (
     UnsupportedFunctionError,
 )
 from anyshape.graph.ir.builder import Traced, active, user_line
-from anyshape.graph.ir.graph import Graph, drawing, walk
+from anyshape.graph.ir.graph import Graph, Value, applies, drawing, walk
 from anyshape.graph.ir.op_local import ancestors
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.operands.promotion import new_size, operand
+from anyshape.numpy.operands.promotion import dtype_of, new_size, operand
 from anyshape.numpy.sizes.size_operands import as_size
 from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.ops import elementwise as ew
 from anyshape.ops import loops as lp
-from anyshape.ops.control import name_sizes
+from anyshape.ops.control import callback_op, name_sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import full, iota
 from anyshape.ops.dynamic import size_from_count
@@ -182,8 +182,11 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, *, checkpo
         return _while_plainly(cond_fun, body_fun, init_val) if isinstance(loop, Exception) else loop
     loop = CarryLoop("while_loop", "body_fun", body_fun, init_val)
     run = as_part(body_fun)
-    (test, body), further = loop.trace(lambda carry, own: (run(carry), ()), (), [_test(as_part(cond_fun))])
+    step = lambda carry, own: (_not_swapped(run(carry), carry, kinds), ())
+    kinds: list[str] = []
+    (test, body), further = loop.trace(step, (), [_test(as_part(cond_fun), kinds)])
     _check_draws("while_loop", policy, test, body)
+    _check_ends(test, body, len(loop.carries), sizes_vary=bool(loop.variables))
     results = lp.while_loop(test, body, len(loop.carries), *loop.carries, *further, checkpoint=policy)
     return loop.results(results)
 
@@ -286,16 +289,57 @@ def _pair(result) -> tuple[Any, Any]:
     raise ArgumentError("scan", "the result of f", problem, "return the carry and the result of the trip")
 
 
-def _test(cond_fun: Function) -> Function:
-    """Return the condition of a loop as a function that gives a traced boolean."""
+_REDUCED = "reduce it with np.all or np.any"
+_IN_ORDER = "write while_loop(cond_fun, body_fun, init_val): the first function gives one boolean"
+
+
+def _not_swapped(after: Any, carry: Any, kinds: Sequence[str]) -> Any:
+    """Return the carry after a trip; raise ArgumentError where the two functions of `while_loop` are swapped.
+
+    The body gives booleans then, for a carry without any, and the condition a number, which would never be 0.
+    """
+    dtypes = [{np.dtype(dtype_of(x)).kind for x in flatten(tree)[0] if is_array(x)} for tree in (carry, after)]
+    if kinds[-1:] not in ([], ["b"]) and "b" not in dtypes[0] and dtypes[1] == {"b"}:
+        raise ArgumentError(
+            "while_loop", "the result of body_fun", "is a boolean, and that of cond_fun is not", _IN_ORDER
+        )
+    return after
+
+
+def _check_ends(test: Graph, body: Graph, carries: int, *, sizes_vary: bool) -> None:
+    """Raise ArgumentError for a loop whose condition reads nothing that trips change: it runs never, or for ever."""
+    may_end = lambda op: op.raises or op.draws or op.acts or op is callback_op
+    if any(applies(node, may_end) for node in [*test.nodes, *body.nodes]):
+        return
+    made = next((dict(node.params).get("value") for node in test.nodes if test.outputs[0] in node.outputs), None)
+    if made is not False and test.outputs[0] not in _changing(test, body, carries, sizes_vary=sizes_vary):
+        problem = "reads nothing that body_fun changes: it would hold in every trip, or in none"
+        raise ArgumentError("while_loop", "the result of cond_fun", problem, "compute it from what body_fun returns")
+
+
+def _changing(test: Graph, body: Graph, carries: int, *, sizes_vary: bool) -> set[Value]:
+    """Return the values of a condition that depend on carries which trips change."""
+    ends = zip(test.inputs, body.inputs, body.outputs[:carries], strict=False)
+    changing = {x for x, before, after in ends if before is not after}
+    for node in test.nodes:
+        if not changing.isdisjoint(node.operands if sizes_vary else node.inputs):
+            changing.update(node.outputs)
+    return changing
+
+
+def _test(cond_fun: Function, kinds: list[str] | None = None) -> Function:
+    """Return the condition of a loop as a function that gives a traced boolean, and notes the kinds of its dtypes."""
+    kinds = [] if kinds is None else kinds
 
     def test(carry):
         if isinstance(pred := argument_containers.keeping(cond_fun)(carry), SymbolicSize):
+            kinds.append("b")
             comparison = pred if isinstance(pred, SizeComparison) else pred.__ne__(0)
             return comparison.as_array() if isinstance(comparison, SizeComparison) else full((), bool(comparison), bool)
-        x = scalar_operand(
-            "while_loop", "the result of cond_fun", pred, "biuf", "one boolean", "reduce it with np.all or np.any"
-        )
+        is_like_carry = pred is not carry and (not is_array(pred) or np.dtype(dtype_of(pred)).kind in "if")
+        advice = _IN_ORDER if is_like_carry and flatten(pred)[1] == flatten(carry)[1] else _REDUCED
+        x = scalar_operand("while_loop", "the result of cond_fun", pred, "biuf", "one boolean", advice)
+        kinds.append(np.dtype(dtype_of(x)).kind)
         if not isinstance(x, Traced):
             return full((), bool(x), bool)
         return x if x.dtype.kind == "b" else ew.ne(x, ew.lift(0, x))
@@ -359,9 +403,8 @@ class _Rows:
         for x, path in zip(self.stacks, paths, strict=True):
             if not x.meta.rank:
                 problem = "is a scalar, without an axis to scan along"
-                raise ArgumentError(
-                    name, path.replace("args[0]", "xs"), problem, "give each x a first axis, or pass length=n"
-                )
+                advice = "write scan(f, init, xs): each x has a first axis, or pass length=n"
+                raise ArgumentError(name, path.replace("args[0]", "xs"), problem, advice)
         if not self.stacks and length is None:
             raise ArgumentError(name, "length", "is None, and there are no xs", "pass xs or the number of trips")
         self.length = new_size(length, name) if length is not None else self.stacks[0].meta.extents[0].size

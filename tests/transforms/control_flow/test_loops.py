@@ -161,7 +161,7 @@ def test_what_counts_as_true(wrap):
     assert after(np.nan) == 0
     np.testing.assert_array_equal(wrap(lambda x: while_loop(lambda c: c.shape[0], lambda c: c[1:], x))(V), [])
     np.testing.assert_array_equal(wrap(lambda x: while_loop(lambda c: False, lambda c: c[1:], x))(V), V)
-    assert wrap(lambda x: while_loop(lambda c: c < np.inf, lambda c: c, x))(np.nan) is not None
+    assert wrap(lambda x: while_loop(lambda c: c < np.inf, lambda c: c + 1, x))(np.nan) is not None
 
 
 @WRAPS
@@ -397,11 +397,26 @@ def test_a_carry_that_changes_type_is_refused(wrap, step, init, text):
 
 
 ONE_BOOLEAN = r"while_loop.*: the result of cond_fun is .*, not one boolean.*\n  reduce it with np.all or np.any"
+IN_ORDER = r"write while_loop\(cond_fun, body_fun, init_val\)"
+FOR_EVER = "the result of cond_fun reads nothing that body_fun changes"
 BAD = {
     "a vector": (lambda x: while_loop(lambda c: c < 5, lambda c: c + 1, x), ONE_BOOLEAN),
     "text": (lambda x: while_loop(lambda c: "yes", lambda c: c + 1, x), ONE_BOOLEAN),
     "None": (lambda x: while_loop(lambda c: None, lambda c: c + 1, x), ONE_BOOLEAN),
     "complex": (lambda x: while_loop(lambda c: 1j * c[0], lambda c: c + 1, x), ONE_BOOLEAN),
+    "swapped": (lambda x: while_loop(lambda c: c + 1, lambda c: c < 10, 0.0), IN_ORDER),
+    "swapped vectors": (lambda x: while_loop(lambda c: c / 2, lambda c: c.sum() > 1, x), IN_ORDER),
+    "swapped pairs": (lambda x: while_loop(lambda c: (c[0] + 1, c[1]), lambda c: c[0] < 9, (0, x)), IN_ORDER),
+    "for ever": (lambda x: while_loop(lambda c: np.sum(x) > 0, lambda c: c * 2, x), FOR_EVER),
+    "of a constant": (lambda x: while_loop(lambda c: True, lambda c: c * 2, x), FOR_EVER),
+    "of what stays": (lambda x: while_loop(lambda c: c[0] < 9, lambda c: (c[0], c[1] + 1), (0, x)), FOR_EVER),
+    "of a size": (lambda x: while_loop(lambda c: c.shape[0] > 1, lambda c: c * 2, x), FOR_EVER),
+    "scan, the function second": (lambda x: scan(0.0, lambda c, v: (c, v), x), r"\n  write scan\(f, init, xs"),
+    "fori_loop, the function last": (
+        lambda x: fori_loop(0, 3, x, lambda i, c: c),
+        r"\n  write fori_loop\(lower, upper",
+    ),
+    "map, the array first": (lambda x: anyshape.map(x, np.sin), r"\n  write map\(f, xs\)"),
     "no pair": (
         lambda x: scan(lambda c, v: c + v, 0.0, x),
         "the result of f is one array, not a pair.*\n  return the",
