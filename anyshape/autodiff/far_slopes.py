@@ -4,6 +4,7 @@ Formulas are closed under derivatives, and choose their arguments before they co
 equations of the DLMF, dlmf.nist.gov.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from math import factorial, inf, log, pi, prod, sqrt
 from typing import Any
@@ -32,8 +33,7 @@ def near_and_far(is_near: Any, x: Any, near: Callable[[Any], Any], far: Callable
 
 def within(x: Any, bound: float) -> Any:
     """Return whether |x| is less than a bound."""
-    size = ew.absolute(x)
-    return ew.lt(size, ew.lift(bound, size))
+    return ew.lt(size := ew.absolute(x), ew.lift(bound, size))
 
 
 def by_digits(x: Any, double: float, single: float) -> float:
@@ -109,6 +109,7 @@ def wofz_curvature(z: Any, out: Any, slope: Any) -> Any:
 # -- Bessel functions without their exponentials: 10.40, 10.41
 
 
+@functools.cache
 def _debye(count: int) -> list[list[float]]:
     """Return the polynomials in (v / w)**2 before w**(1 - k) in -x K'(x) / K(x), where w is sqrt(v**2 + x**2)."""
     s, terms = Polynomial([0.0, 1.0]), [Polynomial([1.0])]
@@ -118,16 +119,13 @@ def _debye(count: int) -> list[list[float]]:
     return [term.coef.tolist() for term in terms[1:]]
 
 
-_DEBYE = _debye(8)
-
-
 def decline(order: Any, sign: complex, x: Any) -> Any:
     """Return -x f'(x) / f(x) for a scaled Bessel function f of large x, that is of K at x / sign."""
     t = x / sign
     square = ew.square(order / t)
     root = ew.sqrt(1 + square)
     total, share, inverse = ew.lift(0, t), square / (1 + square), 1 / (t * root)
-    for coefficients in reversed(_DEBYE):
+    for coefficients in reversed(_debye(8)):
         total = total * inverse + series(share, coefficients)
     return order / t * order / (1 + root) + total
 
