@@ -23,7 +23,14 @@ from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource
 from anyshape.backend.compiler.plan import Step
 from anyshape.backend.native import launch
 from anyshape.backend.native.c_source import KernelText, kernel_text
-from anyshape.backend.native.launch import LAUNCH_NAMES, disagreement, launcher_source, limited, most_elements
+from anyshape.backend.native.launch import (
+    LAUNCH_NAMES,
+    disagreement,
+    drawn_floats,
+    launcher_source,
+    limited,
+    most_elements,
+)
 from anyshape.backend.native.statements import NotExpressible, statements_of
 from anyshape.backend.native.toolchain import (
     WAITED_SECONDS,
@@ -322,6 +329,7 @@ class PlanKernels:
             if verdict is None or not verdict.most:
                 namespace[group.name] = None
             verdicts.append(verdict)
+        drawn_floats.cache_clear()  # they are 2 MB
         return verdicts
 
     def _install(self, group: _Group, function, namespace: dict[str, Any], known: _Verdict | None) -> _Verdict:

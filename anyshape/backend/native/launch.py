@@ -371,6 +371,7 @@ _TRIALS = (
     (75, 60, -50),
     (1100, 60, 0),
 )  # the size of the rows, the next one, and the step to each further one
+DRAWN = 70_000  # floats of each kind; the largest operands of most trials have some fewer
 DRAWS = ("normal", "positive", "varied")  # positive operands are in the domain of most functions, and divide
 MAX_ELEMENTS = 1 << 20  # of an array of a trial: sizes may be products and powers of variables
 _TOLERANCE = {"f": 1e-4, "F": 1e-4, "d": 1e-9, "D": 1e-9}
@@ -493,13 +494,25 @@ def _random(rng: np.random.Generator, dtype: np.dtype, shape: tuple[int, ...], d
 
 
 def _floats(rng: np.random.Generator, shape: tuple[int, ...], draw: str) -> np.ndarray:
-    """Return floats. Varied ones have several magnitudes and ties, and one of twenty is infinite or NaN."""
+    """Return floats of a kind."""
+    numbers, count = drawn_floats(draw), math.prod(shape)
+    first = rng.integers(max(numbers.size - count, 1))
+    return np.resize(numbers[first : first + count], shape)
+
+
+@functools.cache
+def drawn_floats(draw: str) -> np.ndarray:
+    """Return floats that operands take theirs of: to draw them took longer than to run the kernels.
+
+    Varied ones have several magnitudes and ties, and one of twenty is infinite or NaN.
+    """
+    rng = np.random.default_rng(0)
     if draw == "positive":
-        return np.asarray(rng.uniform(0.1, 0.9, shape))
-    numbers = np.asarray(rng.normal(size=shape))
+        return np.asarray(rng.uniform(0.1, 0.9, DRAWN))
+    numbers = np.asarray(rng.normal(size=DRAWN))
     if draw == "normal":
         return numbers
-    numbers = np.round(2 * numbers) * 10.0 ** rng.integers(-3, 4, shape)
+    numbers = np.round(2 * numbers) * 10.0 ** rng.integers(-3, 4, DRAWN)
     return _some_replaced(rng, numbers + 0.0, [np.nan, np.inf, -np.inf])  # signs of zeros in ties are by position
 
 
