@@ -26,6 +26,7 @@ from anyshape.autodiff.shift_invariance import (
 from anyshape.autodiff.structural_zeros import Masked, whole
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
+from anyshape.graph.ir.op_local import topological_order
 from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.ops import contraction as co
 from anyshape.ops import creation as cr
@@ -256,14 +257,8 @@ class _Squares:
         self.settled: dict[Value, bool] = {}
 
     def __contains__(self, value: Value) -> bool:
-        stack = [value]
-        while stack:
-            last = stack[-1]
-            terms = self._terms(last)
-            waiting = [v for v in terms if v not in self.settled and v is not last]
-            if not waiting:
-                self.settled[stack.pop()] = all(self.settled.get(v, False) for v in terms)
-            stack += waiting
+        for last in topological_order([value], lambda v: None if v in self.settled else self._terms(v)):
+            self.settled[last] = all(self.settled.get(v, False) for v in self._terms(last))
         return self.settled[value]
 
     def _terms(self, value: Value) -> Sequence[Value]:

@@ -17,9 +17,9 @@ A value that is read for its shape alone does not count.
 """
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from anyshape.autodiff.structural_zeros import whole
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, quiet, raises
+from anyshape.graph.ir.op_local import topological_order
 from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.ops.control import POLICIES, enter_checkpoint_op, leave_checkpoint_op
 from anyshape.ops.control_flow import cond_each_op, cond_op
@@ -269,25 +270,7 @@ def _pruned(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(reversed(nodes)))
 
 
-Key = TypeVar("Key", bound=Hashable)
 Policies: TypeAlias = tuple[str, ...]
-
-
-def topological_order(roots: Iterable[Key], reads: Callable[[Key], Iterable[Key] | None]) -> list[Key]:
-    """Return the roots and all that they read, each after all that it reads; without keys whose `reads` is None."""
-    ordered: dict[Key, None] = {}
-    stack = [(key, False) for key in roots]
-    while stack:
-        key, ready = stack.pop()
-        dependencies = None if key in ordered else reads(key)
-        if dependencies is None:
-            continue
-        if ready:
-            ordered[key] = None
-        else:
-            stack.append((key, True))
-            stack.extend((k, False) for k in reversed([*dependencies]))
-    return list(ordered)
 
 
 def checkpointed_values(nodes: Sequence[Node]) -> dict[Value, Policies]:

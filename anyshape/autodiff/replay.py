@@ -45,6 +45,12 @@ class Replay(dict[Value, Any]):
         if self.missing:
             self._record_sizes([(v, x) for v, x in self.items() if isinstance(x, Traced)])
 
+    def note_outputs(self, builder: Builder, node: Node) -> None:
+        """Record what the outputs of a node, which are replayed by now, tell of sizes."""
+        if node.op.makes_sizes:
+            self.record_outputs(builder, node)
+        self.note_equal_sizes(builder.scope, node.outputs)
+
     def record_outputs(self, builder: Builder, node: Node) -> None:
         """Record the run-time sizes of a replayed node, and require the assertions that were waiting for them."""
         self._record_sizes([(v, self[v]) for v in node.outputs])
@@ -114,15 +120,13 @@ class Replay(dict[Value, Any]):
                     self.missing.discard(variable)
 
 
-def replay_node(builder: Builder, node: Node, env: Replay) -> tuple[Any, ...]:
-    """Emit a node again on the stand-ins of its operands, and return its outputs."""
+def replay_node(builder: Builder, node: Node, env: Replay, params: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
+    """Emit a node again on the stand-ins of its operands, perhaps with other params, and return its outputs."""
     inputs = [env[v] for v in node.inputs]
     sources = [env[v] for v in node.sources]
-    outputs = apply_all(node.op, *inputs, sources=sources, **dict(node.params))
+    outputs = apply_all(node.op, *inputs, sources=sources, **(dict(node.params) if params is None else params))
     env.update(zip(node.outputs, outputs, strict=True))
-    if node.op.makes_sizes:
-        env.record_outputs(builder, node)
-    env.note_equal_sizes(builder.scope, node.outputs)
+    env.note_outputs(builder, node)
     return outputs
 
 

@@ -9,7 +9,6 @@ from anyshape.graph.ir.graph import Graph, Node, Value, happens_once, is_generat
 from anyshape.graph.ir.op_local import bind_local
 from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes.expr import Atom, InputAxis, Size, from_atom
-from anyshape.ops.core.apply import apply_all
 
 
 def batch(
@@ -62,12 +61,7 @@ def _replay_unbatched(builder: Builder, node: Node, env: Replay, carrying: set[V
     def shifted(leaf: InputAxis) -> Size:
         return from_atom(InputAxis(leaf.operand, leaf.axis + (operands[leaf.operand] in carrying)))
 
-    params = {name: bind_local(p, shifted) for name, p in node.params}
-    outputs = apply_all(node.op, *[env[v] for v in node.inputs], sources=[env[v] for v in node.sources], **params)
-    env.update(zip(node.outputs, outputs, strict=True))
-    if node.op.makes_sizes:
-        env.record_outputs(builder, node)
-    env.note_equal_sizes(builder.scope, node.outputs)
+    replay_node(builder, node, env, {name: bind_local(p, shifted) for name, p in node.params})
 
 
 def _batch_node(builder: Builder, node: Node, env: Replay, carrying: set[Value], size: Size) -> None:
@@ -83,9 +77,7 @@ def _batch_node(builder: Builder, node: Node, env: Replay, carrying: set[Value],
         else:
             env[value] = out
             carrying.add(value)
-    if node.op.makes_sizes:
-        env.record_outputs(builder, node)
-    env.note_equal_sizes(builder.scope, node.outputs)
+    env.note_outputs(builder, node)
     if subgraphs(node):
         _restate_sizes(builder, node, env, carrying, size)
 

@@ -190,16 +190,30 @@ def _line(name: str, part: slice):
     return creation.arange(start, part.stop, step)
 
 
-class Grid:
+class _Indexed:
+    """Object of NumPy that makes arrays of what it is indexed with; NumPy's own serves keys without traced parts."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self.__doc__ = name, getattr(np, name).__doc__
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._made(key) if _is_traced(key) else wrapped(getattr(np, self._name)[plain(key)])
+
+    def __repr__(self) -> str:
+        return f"<anyshape.numpy.{self._name}>"
+
+    def _made(self, key: Any) -> Any:
+        raise NotImplementedError
+
+
+class Grid(_Indexed):
     """Grids by slices, as `mgrid[0:n, 0:1:5j]`: the coordinates along each axis."""
 
     def __init__(self, name: str, *, sparse: bool) -> None:
-        self._name, self._sparse = name, sparse
-        self.__doc__ = getattr(np, name).__doc__
+        super().__init__(name)
+        self._sparse = sparse
 
-    def __getitem__(self, key: Any) -> Any:
-        if not _is_traced(key):
-            return wrapped(getattr(np, self._name)[plain(key)])
+    def _made(self, key: Any) -> Any:
         if not isinstance(key, tuple):
             return _line(self._name, key)
         lines = [_line(self._name, part) for part in key]
@@ -208,20 +222,15 @@ class Grid:
         grid = creation.meshgrid(*lines, sparse=self._sparse, indexing="ij")
         return grid if self._sparse else matrices.stack(grid)
 
-    def __repr__(self) -> str:
-        return f"<anyshape.numpy.{self._name}>"
 
-
-class Joined:
+class Joined(_Indexed):
     """Arrays, numbers and slices joined along an axis, as `r_[x, 0, 0:n]` and `c_[x, y]`."""
 
     def __init__(self, name: str, axis: int, rank: int, start: int) -> None:
-        self._name, self._plan = name, (axis, rank, start)
-        self.__doc__ = getattr(np, name).__doc__
+        super().__init__(name)
+        self._plan = axis, rank, start
 
-    def __getitem__(self, key: Any) -> Any:
-        if not _is_traced(key):
-            return wrapped(getattr(np, self._name)[plain(key)])
+    def _made(self, key: Any) -> Any:
         parts = list(key) if isinstance(key, tuple) else [key]
         axis, rank, start = self._plan
         if isinstance(parts[0], str):
@@ -262,9 +271,6 @@ class Joined:
 
     def __len__(self) -> int:
         return 0
-
-    def __repr__(self) -> str:
-        return f"<anyshape.numpy.{self._name}>"
 
 
 mgrid: Grid = Grid("mgrid", sparse=False)

@@ -121,18 +121,15 @@ def collection_paused() -> Iterator[None]:
     Loaded modules stay: to look for garbage in them, again and again, took a fifth of the import time.
     A user who froze objects governs the collector: once such are seen, nothing is moved, as to count them takes long.
     """
-    enabled = gc.isenabled()
-    try:
-        gc.disable()
-        yield
-    finally:
-        if not _FROZEN_BY_USER and gc.get_freeze_count() > 0:
-            _FROZEN_BY_USER.append(True)
-        if not _FROZEN_BY_USER:  # else they have to stay frozen
-            gc.freeze()
-            gc.unfreeze()  # both only link lists: the second moves all to the oldest generation
-        if enabled:
-            gc.enable()
+    with collection_deferred():
+        try:
+            yield
+        finally:
+            if not _FROZEN_BY_USER and gc.get_freeze_count() > 0:
+                _FROZEN_BY_USER.append(True)
+            if not _FROZEN_BY_USER:  # else they have to stay frozen
+                gc.freeze()
+                gc.unfreeze()  # both only link lists: the second moves all to the oldest generation
 
 
 def checks_enabled() -> bool:

@@ -18,6 +18,7 @@ from anyshape.errors import ConcretizationError, ManyPathsWarning
 from anyshape.errors.messages import line_text
 from anyshape.graph.ir.builder import Builder, Traced, active_builders, unhidden, user_line
 from anyshape.graph.ir.graph import Graph, Node, Value, decisions_of, draws
+from anyshape.graph.ir.op_local import topological_order
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import tell
 from anyshape.ops.control import decide_op
@@ -224,20 +225,13 @@ class _Values:
         """Return the value of a graph under construction."""
         with warnings.catch_warnings(), np.errstate(all="ignore"), without_effects():
             warnings.simplefilter("ignore")
-            todo = [key]
-            while todo:
-                missing = [k for k in self._read(todo[-1]) if k not in self.known]
-                if missing:
-                    todo += missing
-                    continue
-                self._compute(todo.pop())
+            for needed in topological_order([key], lambda k: None if k in self.known else self._read(k)):
+                self._compute(needed)
         return self.known[key]
 
     def _read(self, key: _Key) -> Iterator[_Key]:
         """Yield the values that a value is computed from."""
         builder, value = key
-        if key in self.known:
-            return
         if (node := self._maker(builder, value)) is not None:
             yield from ((builder, v) for v in node.operands)
         elif builder is not self.root and (argument := self._argument(builder, value)) is not None:

@@ -101,15 +101,9 @@ class _Lowering:
 
     def _live_nodes(self) -> set[Node]:
         """Return the nodes that outputs and assertions need."""
-        live: set[Node] = set()
-        ends = [*self.graph.outputs, *op_local.asserted_values(self.graph)]
-        todo = [self.producer[v] for v in ends if v in self.producer]
-        while todo:
-            if (node := todo.pop()) not in live:
-                live.add(node)
-                read = [*self.operands[node], *self._size_sources(node)]
-                todo.extend(self.producer[v] for v in read if isinstance(v, Value) and v in self.producer)
-        return live
+        makers = lambda values: [self.producer[v] for v in values if isinstance(v, Value) and v in self.producer]
+        ends = makers([*self.graph.outputs, *op_local.asserted_values(self.graph)])
+        return {*op_local.topological_order(ends, lambda n: makers([*self.operands[n], *self._size_sources(n)]))}
 
     def _size_sources(self, node: Node) -> list[Value]:
         """Return the values whose shapes a node needs: operands with unnamed sizes, and definitions of run-time sizes.

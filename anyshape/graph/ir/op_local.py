@@ -26,9 +26,9 @@ are bound by it. They may be the variables of the graph that it was traced in, w
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence, Set
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -209,15 +209,31 @@ def _live_nodes(graph: Graph, ends: Iterable[Value]) -> set[Node]:
     return live
 
 
+Key = TypeVar("Key", bound=Hashable)
+
+
+def topological_order(roots: Iterable[Key], reads: Callable[[Key], Iterable[Key] | None]) -> list[Key]:
+    """Return the roots and all that they read, each after all that it reads; without keys whose `reads` is None.
+
+    A key that reads itself, at once or through others, comes after the others that it reads.
+    """
+    begun, ordered = set[Key](), list[Key]()
+    stack = [(key, False) for key in roots]
+    while stack:
+        key, is_ready = stack.pop()
+        if is_ready:
+            ordered.append(key)
+        elif key not in begun and (dependencies := reads(key)) is not None:
+            begun.add(key)
+            stack.append((key, True))
+            stack += [(k, False) for k in reversed([*dependencies])]
+    return ordered
+
+
 def ancestors(nodes: Iterable[Node], value: Value) -> set[Value]:
     """Return a value and all others that these nodes compute it from."""
     makers = {y: node.operands for node in nodes for y in node.outputs}
-    reached, todo = {value}, [value]
-    while todo:
-        operands = {*makers.get(todo.pop(), ())} - reached
-        reached |= operands
-        todo += operands
-    return reached
+    return {*topological_order([value], lambda v: makers.get(v, ()))}
 
 
 def refusals_of_dead(graph: Graph, live: Container[Node]) -> dict[Node, list[Node]]:

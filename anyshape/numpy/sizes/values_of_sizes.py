@@ -9,7 +9,7 @@ import numpy as np
 
 from anyshape.graph.ir.builder import Builder, Traced
 from anyshape.graph.ir.graph import Node, Value
-from anyshape.graph.ir.op_local import bind_local
+from anyshape.graph.ir.op_local import bind_local, topological_order
 from anyshape.numpy.sizes.symdim import symdim
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.creation import float_of_size_op, full_op, size_value_op
@@ -49,15 +49,10 @@ def _makers(start: tuple[Builder, Value]) -> dict[Value, _Maker] | None:
 
 def _evaluated(last: Value, makers: dict[Value, _Maker]) -> np.generic:
     values: dict[Value, np.generic] = {}
-    todo = [last]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # the run warns of what it computes
-        while todo:
-            maker = makers[todo[-1]]
-            missing = [v for v in maker.read if v not in values]
-            if not missing:
-                values[todo.pop()] = maker.run([values[v] for v in maker.read])
-            todo += missing
+        for value in topological_order([last], lambda v: makers[v].read):
+            values[value] = makers[value].run([values[v] for v in makers[value].read])
     return values[last]
 
 

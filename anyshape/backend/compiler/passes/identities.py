@@ -465,22 +465,21 @@ class Simplifier:
 
     def full(self, node: Node, value: Any) -> Node | None:
         """Return the output of a node as an array filled with a number; None when its sizes have no name."""
-        if (sizes := self.ctx.sizes(node.outputs[0], field="fill")) is None:
-            return None
-        sources: list[Value] = []
-        shape = self.node_sizes.localise(sizes, sources)
-        params = params_tuple({"value": value, "dtype": node.outputs[0].meta.dtype, "shape": shape})
-        return Node(full_op, (), tuple(sources), params, node.outputs, node.where)
+        return self._filling(value, node.outputs[0], node.outputs[0], node.where)
 
     def filled(self, value: Any, dtype: Any, like: Value, where: Any) -> Value | None:
         """Return an array filled with a number, of the shape of another; None when its sizes have no name."""
+        fill = self._filling(value, Value(TensorMeta(dtype, self.ctx.extents(like))), like, where)
+        return None if fill is None else self.visit(fill)
+
+    def _filling(self, value: Any, output: Value, like: Value, where: Any) -> Node | None:
+        """Return the node that fills an output, of the shape of a value, with a number."""
         if (sizes := self.ctx.sizes(like, field="fill")) is None:
             return None
         sources: list[Value] = []
         shape = self.node_sizes.localise(sizes, sources)
-        params = params_tuple({"value": value, "dtype": dtype, "shape": shape})
-        output = Value(TensorMeta(dtype, self.ctx.extents(like)))
-        return self.visit(Node(full_op, (), tuple(sources), params, (output,), where))
+        params = params_tuple({"value": value, "dtype": output.meta.dtype, "shape": shape})
+        return Node(full_op, (), tuple(sources), params, (output,), where)
 
     # -- elementwise ops
 

@@ -44,7 +44,7 @@ from anyshape.backend.compiler.passes.share_exponentials import (
 from anyshape.backend.compiler.plan import Group, Slot, Step
 from anyshape.backend.runtime.config import config
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, dependents, params_tuple, raises, with_subgraphs
-from anyshape.graph.ir.op_local import pass_context, pass_scope, remove_dead_code
+from anyshape.graph.ir.op_local import pass_context, pass_scope, remove_dead_code, topological_order
 from anyshape.graph.ir.validate import check_sizes_defined
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -535,14 +535,9 @@ class _Recomputation:
         """Return the value that the late part reads in place of an early one."""
         if self._maker(value) is None:
             return value
-        todo = [value]
-        while todo:
-            node = self._maker(todo[-1])
-            inputs = () if node is None or todo[-1] in self.copies else node.inputs
-            if missing := [x for x in inputs if x not in self.copies]:
-                todo.extend(missing)
-            else:
-                self._copy(todo.pop(), node)
+        inputs = lambda node: () if node is None else node.inputs
+        for x in topological_order([value], lambda v: None if v in self.copies else inputs(self._maker(v))):
+            self._copy(x, self._maker(x))
         return self.copies[value]
 
     def _copy(self, value: Value, node: Node | None) -> None:
