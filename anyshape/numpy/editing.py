@@ -280,16 +280,19 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 # -- orders ------------------------------------------------------------------------------------------------------
 
 
-def _check_positions(name: str, kth, size) -> None:
-    """Require that positions at which to divide an axis are in its bounds."""
+def _to_divide(name: str, a, kth, axis, kind: str) -> tuple[Any, int]:
+    """Return an array and the axis to sort along; require that positions at which to divide it are in its bounds."""
+    choice_of(name, "kind", kind, ("introselect",))
+    x, along = flat_if_no_axis(name, asarray(a), axis)
     positions = as_traced(kth)
     ctx = context_of(name, positions)
     if positions.dtype.kind not in "iu":
         raise ctx.bad_dtype(f"positions are {positions.dtype}", "pass ints")
-    count = mv.broadcast_to(cr.size_value(size), sizes(positions))
+    count = mv.broadcast_to(cr.size_value(sizes(x)[along]), sizes(positions))
     positions = ew.convert(positions, _POSITION)
     inside = ew.logical_and(ew.ge(positions, ew.neg(count)), ew.lt(positions, count))
     check(inside, f"{name}: kth is out of bounds")
+    return x, along
 
 
 def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
@@ -298,10 +301,7 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
     NumPy promises the order at `kth` alone, and leaves the elements on either side as they come. None flattens first.
     A position out of bounds is a CheckError of the run.
     """
-    choice_of("partition", "kind", kind, ("introselect",))
-    x, along = flat_if_no_axis("partition", asarray(a), axis)
-    _check_positions("partition", kth, sizes(x)[along])
-    return sorting.sort(x, along, order=order)
+    return sorting.sort(*_to_divide("partition", a, kth, axis, kind), order=order)
 
 
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
@@ -309,10 +309,7 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", or
 
     See `partition`.
     """
-    choice_of("argpartition", "kind", kind, ("introselect",))
-    x, along = flat_if_no_axis("argpartition", asarray(a), axis)
-    _check_positions("argpartition", kth, sizes(x)[along])
-    return sorting.argsort(x, along, order=order)
+    return sorting.argsort(*_to_divide("argpartition", a, kth, axis, kind), order=order)
 
 
 def sort_complex(a: Any) -> Any:

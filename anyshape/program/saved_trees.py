@@ -207,9 +207,7 @@ def _opened(x, kind: Any, entries: list[Any]) -> tuple[dict[Any, Any], Callable[
 @functools.lru_cache(maxsize=1024)
 def _has_stand_ins(tree) -> bool:
     """Return True if there are stand-ins in a structure."""
-    if tree.is_leaf():
-        return False
-    return isinstance(class_of(tree), StandIn) or any(map(_has_stand_ins, tree.children()))
+    return any(isinstance(class_of(node), StandIn) for node in pytrees.nodes_of(tree))
 
 
 # -- writing
@@ -320,27 +318,24 @@ def decode_tree(data: Any, subject: str, *, sort_keys: bool = False) -> Any:
 
 def has_records(tree: Any) -> bool:
     """Return True if there is a named tuple, a dataclass or a list of rows in a structure."""
-    if tree.is_leaf():
-        return False
-    is_record = tree.kind.name == "NAMEDTUPLE" or (tree.type not in _NO_RECORDS and tree.kind.name == "CUSTOM")
-    is_record = is_record or (tree.type is Setting and class_of(tree) is not str)
-    return is_record or any(map(has_records, tree.children()))
+    return any(map(_is_record, pytrees.nodes_of(tree)))
+
+
+def _is_record(node: Any) -> bool:
+    if node.kind.name == "NAMEDTUPLE" or (node.type not in _NO_RECORDS and node.kind.name == "CUSTOM"):
+        return True
+    return node.type is Setting and class_of(node) is not str
 
 
 def has_order(tree: Any) -> bool:
     """Return True if a structure has a dict of several keys, whose order a function can see."""
-    if tree.is_leaf():
-        return False
-    several = tree.type in (dict, OrderedDict, defaultdict) and tree.num_children > 1
-    return several or any(map(has_order, tree.children()))
+    return any(n.type in (dict, OrderedDict, defaultdict) and n.num_children > 1 for n in pytrees.nodes_of(tree))
 
 
 def has_sorted_keys(tree: Any) -> bool:
     """Return True if all dicts of a structure have sorted keys."""
-    if tree.is_leaf():
-        return True
-    keys = tree.entries() if tree.type in (dict, defaultdict) else []
-    return keys == _sorted(keys) and all(map(has_sorted_keys, tree.children()))
+    dicts = [node.entries() for node in pytrees.nodes_of(tree) if node.type in (dict, defaultdict)]
+    return all(keys == _sorted(keys) for keys in dicts)
 
 
 def _sorted(keys: Iterable[Any]) -> list[Any]:

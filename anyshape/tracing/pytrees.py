@@ -164,13 +164,17 @@ def wrapped_prefix(tree: Any) -> Any:
     return optree.tree_unflatten(structure, nodes)
 
 
-def settings_of(structure: Any) -> Iterator[Any]:
-    """Yield the settings in a structure."""
-    if structure.type is Setting:
-        yield optree.tree_unflatten(structure, ())
-    elif not structure.is_leaf():
+def nodes_of(structure: Any) -> Iterator[Any]:
+    """Yield the nodes of a structure that are no leaves, each before those inside of it."""
+    if not structure.is_leaf():
+        yield structure
         for part in structure.children():
-            yield from settings_of(part)
+            yield from nodes_of(part)
+
+
+def settings_of(structure: Any) -> Iterator[Any]:
+    """Return the settings in a structure."""
+    return (optree.tree_unflatten(node, ()) for node in nodes_of(structure) if node.type is Setting)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -445,14 +449,9 @@ def _has_texts_only(tree) -> bool:
     return all(isinstance(key, str) for key in _keys(tree))
 
 
-def _keys(tree) -> Iterator[Any]:
-    """Yield the keys of all dicts in a structure."""
-    if tree.is_leaf():
-        return
-    if tree.kind.name in _DICTS:
-        yield from tree.entries()
-    for part in tree.children():
-        yield from _keys(part)
+def _keys(tree) -> list[Any]:
+    """Return the keys of all dicts in a structure."""
+    return [key for node in nodes_of(tree) if node.kind.name in _DICTS for key in node.entries()]
 
 
 def flatten_with_none(tree: Any) -> tuple[list[Any], Any, list[str]]:

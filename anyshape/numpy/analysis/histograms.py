@@ -127,15 +127,10 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     """
     x = _counted(a)
     edges = _edges(x, bins, range)
-    count = expr.sub(sizes(edges)[0], 1)
     each = cr.full(sizes(x), 1, _POSITION) if weights is None else ravel(as_traced(weights))
     context_of("histogram", x, each).require_equal(sizes(x)[0], sizes(each)[0], "weights must have the shape of a")
-    bin_of, inside = _bin_numbers(x, edges)
-    beyond = mv.broadcast_to(cr.size_value(count), sizes(x))
-    sums = slice_axis(ix.put_add(each, ew.select(inside, bin_of, beyond), expr.add(count, 1)), 0, 0, count)
-    if density:
-        sums = sums / ew.convert(indexing.diff(edges), _FLOAT) / reduction.sum(sums)
-    return sums, edges
+    sums = _sums_in_boxes([x], [edges], each)
+    return (_per_volume(sums, [edges]) if density else sums), edges
 
 
 def _coordinates(sample) -> list[Any]:
@@ -182,20 +177,25 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     points = _coordinates(sample)
     each, limits = _for_each(len(points), bins, range)
     edges = [_edges(x, b, limit) for x, b, limit in zip(points, each, limits, strict=True)]
-    numbers = [_bin_numbers(x, e) for x, e in zip(points, edges, strict=True)]
+    x, each_one = points[0], None if weights is None else ravel(as_traced(weights))
+    ones = cr.full(sizes(x), 1, _FLOAT) if each_one is None else ew.convert(each_one, _FLOAT)
+    context_of("histogramdd", x, ones).require_equal(
+        sizes(x)[0], sizes(ones)[0], "there must be a weight for each point"
+    )
+    sums = _sums_in_boxes(points, edges, ones)
+    return (_per_volume(sums, edges) if density else sums), tuple(edges)
+
+
+def _sums_in_boxes(points, edges, weights):
+    """Return the sums of the weights of points in boxes between edges."""
+    (position, inside), *numbers = [_bin_numbers(x, e) for x, e in zip(points, edges, strict=True)]
     shape = [expr.sub(sizes(e)[0], 1) for e in edges]
-    total, inside = numel(shape), numbers[0][1]
-    position = cr.full(sizes(points[0]), 0, _POSITION)
-    for (number, is_inside), size in zip(numbers, shape, strict=True):
+    for (number, is_inside), size in zip(numbers, shape[1:], strict=True):
         position = ew.add(ew.mul(position, mv.broadcast_to(cr.size_value(size), sizes(position))), number)
         inside = ew.logical_and(inside, is_inside)
+    total = numel(shape)
     position = ew.select(inside, position, mv.broadcast_to(cr.size_value(total), sizes(position)))
-    ones = cr.full(sizes(position), 1, _FLOAT) if weights is None else ew.convert(ravel(as_traced(weights)), _FLOAT)
-    context_of("histogramdd", position, ones).require_equal(
-        sizes(position)[0], sizes(ones)[0], "there must be a weight for each point"
-    )
-    sums = mv.reshape(slice_axis(ix.put_add(ones, position, expr.add(total, 1)), 0, 0, total), shape)
-    return (_per_volume(sums, edges) if density else sums), tuple(edges)
+    return mv.reshape(slice_axis(ix.put_add(weights, position, expr.add(total, 1)), 0, 0, total), shape)
 
 
 def _per_volume(sums, edges):
