@@ -19,6 +19,7 @@ would hide that the result depends on no number.
 """
 
 import enum
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -26,7 +27,7 @@ from anyshape.graph.ir.graph import Op, OpTable
 from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes.expr import Size, mul
 from anyshape.ops import elementwise as ew
-from anyshape.ops.core.apply import apply
+from anyshape.ops.core.apply import apply, apply_all
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import add
 from anyshape.ops.movement import broadcast_in_dim, reshape
@@ -82,8 +83,9 @@ ELEMENTWISE = {"elementwise", "special", "special_ufuncs"}  # families whose ops
 WRITES: dict[Op, Write] = {}
 BATCHERS: OpTable[Rule] = OpTable("batching", "autodiff/rules")
 ZERO: set[Op] = set()
-# How a shift of an operand changes the result, by a rule of `autodiff/shift_invariance.py`; None: that is not known.
-SHIFTS: OpTable[Rule | None] = OpTable("shift", "autodiff/rules")
+# How a shift of an operand changes the result, by a rule of `autodiff/shift_invariance.py`. Without a row nothing is
+# known of an op: a proof of invariance ends there, and the derivative is computed in full.
+SHIFTS: OpTable[Rule] = OpTable("shift", "autodiff/rules")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,11 +238,6 @@ def shift(op: Op, rule: Rule) -> None:
     SHIFTS[op] = rule
 
 
-def no_shift(*ops: Op) -> None:
-    """Declare that nothing is known of these ops under shifts of their operands: the proof of invariance ends there."""
-    SHIFTS.update(dict.fromkeys(ops))
-
-
 def stretch(ctx: ShapeGuardContext, size: Size, x: Any) -> Any:
     """Return a value that carries no batch, repeated along a new first axis."""
     return broadcast_in_dim(x, (size, *ctx.shape(x)), range(1, ctx.rank(x) + 1))
@@ -249,6 +246,16 @@ def stretch(ctx: ShapeGuardContext, size: Size, x: Any) -> Any:
 def stretch_all(ctx: ShapeGuardContext, size: Size, batched: Sequence[bool], xs: Sequence[Any]) -> tuple[Any, ...]:
     """Return the operands, each with the batch as its first axis."""
     return tuple([x if carries else stretch(ctx, size, x) for x, carries in zip(xs, batched)])
+
+
+def one_more_axis(*ops: Op) -> None:
+    """Declare ops for which a batch is one more axis in front: of elements, or of stacks of matrices."""
+    BATCHERS.update({op: functools.partial(_on_stretched, op) for op in ops})
+
+
+def _on_stretched(op, ctx, size, batched, *inputs, **params):
+    outputs = apply_all(op, *stretch_all(ctx, size, batched, inputs), **params)
+    return outputs if len(outputs) > 1 else outputs[0]
 
 
 def merged(ctx: ShapeGuardContext, x: Any, sizes: tuple[Size, Size], flags: tuple[bool, bool]) -> Any:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from anyshape.autodiff.rule_tables import SHIFTS
+from anyshape.errors import MissingRuleError
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import ShapeGuardContext, free_axes
@@ -87,8 +88,10 @@ class ShiftAnalysis:
         return changed.keys().isdisjoint(self.graph.outputs)
 
     def _after(self, node: Node, changes: list[Change | None]) -> Change:
-        if (rule := SHIFTS[node.op]) is None:
-            raise _NotProved
+        try:
+            rule = SHIFTS[node.op]
+        except MissingRuleError:
+            raise _NotProved from None
         return rule(self, node, changes)
 
     def literal(self, value: Value) -> Any:

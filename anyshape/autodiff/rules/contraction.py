@@ -8,7 +8,7 @@ Batching of products: a batched operand has one more axis, and so has the result
 
 from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff import shift_invariance as shifts
-from anyshape.autodiff.rule_tables import add_tangents, bilinear, lines, no_shift, shift
+from anyshape.autodiff.rule_tables import add_tangents, bilinear, lines, shift
 from anyshape.graph.shapes.array_type import free_axes
 from anyshape.ops.contraction import LETTERS, dot_general, dot_general_op, einsum, einsum_op, terms_of
 from anyshape.ops.movement import transpose
@@ -78,7 +78,6 @@ lines(_einsum_lines, einsum_op)
 # -- shifts of operands
 
 shift(dot_general_op, shifts.dot_general)
-no_shift(einsum_op)
 
 
 def _later(axes):

@@ -16,7 +16,7 @@ Batching of functions with derivative rules of the user: a rule sees one example
 from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff.custom_rule_levels import at_examples, stretch_to_levels, sum_over_levels, values_apart
 from anyshape.autodiff.jvp import Pushed, has_tangent
-from anyshape.autodiff.rule_tables import linear, no_shift, stretch_all, zero, zeros
+from anyshape.autodiff.rule_tables import linear, stretch_all, zero, zeros
 from anyshape.autodiff.structural_zeros import by_flags, flagged
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.shapes.array_type import TensorMeta, Unknown, UpperBound
@@ -32,12 +32,6 @@ linear(cb.leave_checkpoint_op, lambda ctx, dy, x, *, keep: cb.enter_checkpoint(d
 # -- zeros by construction
 
 zeros(tables.STAY, tables.STAY, cb.enter_checkpoint_op, cb.leave_checkpoint_op)
-
-# -- shifts of operands
-
-no_shift(cb.stop_gradient_op, cb.check_op, cb.decide_op, cb.warn_op, cb.warn_below_op, cb.effect_op, cb.raise_op)
-no_shift(cb.enter_checkpoint_op, cb.leave_checkpoint_op)
-
 
 tables.BATCHERS[cb.stop_gradient_op] = lambda ctx, size, batched, x: cb.stop_gradient(x)
 tables.BATCHERS[cb.check_op] = lambda ctx, size, batched, x, *, message: cb.check(x, message)  # of all examples
@@ -69,10 +63,6 @@ tables.TRANSPOSES[cb.name_sizes_op] = lambda ctx, cb, x: (cb,)
 
 zeros(tables.MOVE, tables.MOVE, cb.name_sizes_op)
 zeros(tables.MIX, tables.MIX, cb.callback_op, cb.effect_op, cb.raise_op)
-
-# -- shifts of operands
-
-no_shift(cb.callback_op, cb.name_sizes_op)
 
 
 def _callback_batch(ctx, size, batched, *xs, function, results, loops, vectorized):
@@ -269,11 +259,6 @@ tables.TRANSPOSES[cr.custom_vjp_tangent_op] = _tangent_transpose
 
 zeros(tables.STAY, tables.STAY, cr.custom_argument_op)
 zeros(tables.MIX, tables.MIX, cr.custom_jvp_op, cr.custom_vjp_op, cr.custom_linear_solve_op, cr.custom_vjp_tangent_op)
-
-# -- shifts of operands
-
-no_shift(cr.custom_argument_op, cr.custom_jvp_op, cr.custom_vjp_op, cr.custom_linear_solve_op)
-no_shift(cr.custom_vjp_tangent_op)
 
 
 def _batch_call(op):

@@ -16,7 +16,7 @@ from anyshape.autodiff.control_flow.branch_derivatives import Branches, apply_ea
 from anyshape.autodiff.equal_values import DISTINCT
 from anyshape.autodiff.jvp import Pushed, are_inside
 from anyshape.autodiff.replay import inline
-from anyshape.autodiff.rule_tables import linear, merged, no_shift, stretch, with_values, zeros
+from anyshape.autodiff.rule_tables import linear, merged, stretch, with_values, zeros
 from anyshape.autodiff.structural_zeros import Ends, by_flags, flagged, whole
 from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.op_local import sizes_at
@@ -123,11 +123,6 @@ tables.TRANSPOSES[cf.cond_each_op] = _cond_each_transpose
 
 zeros(tables.MOVE, tables.MOVE, cf.sized_op)
 zeros(tables.PASS, tables.PASS, cf.cond_op, cf.cond_each_op)
-
-# -- shifts of operands
-
-no_shift(cf.cond_op, cf.cond_each_op, cf.sized_op)
-
 
 tables.BATCHERS[cf.sized_op] = lambda ctx, size, batched, x, *, shape: cf.sized(x, (size, *shape))
 

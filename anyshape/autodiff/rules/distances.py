@@ -5,8 +5,18 @@ With D**p = sum of |t|**p, dD = D**(1 - p) times the sum of sign(t) |t|**(p - 1)
 Batching of distances of pairs of rows: one more leading axis.
 """
 
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, linear, lines, no_shift, stacks, zero
-from anyshape.autodiff.rules.linalg import product, stacked, swapped
+from anyshape.autodiff.rule_tables import (
+    JVPS,
+    TRANSPOSES,
+    Linear,
+    add_tangents,
+    linear,
+    lines,
+    one_more_axis,
+    stacks,
+    zero,
+)
+from anyshape.autodiff.rules.linalg import product, swapped
 from anyshape.ops import distances as ds
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
@@ -118,11 +128,5 @@ lines(lambda ranks, **params: [[*range(ranks[0] - 1), *[None] * k] for k in (1, 
 lines(_lines_of(_X, _Y, _X, _Y, _PAIRS), ds.difference_products_op)
 lines(_lines_of(_X, _Y, _Y, _PAIRS, _X), ds.difference_pulls_op)
 
-# -- shifts of operands
-
-for _op in (
-    ds.pair_distances_op, ds.above_op, ds.put_above_op, ds.nearest_op, ds.difference_products_op,
-    ds.difference_pulls_op,
-):  # fmt: skip
-    no_shift(_op)
-    stacked(_op)
+one_more_axis(ds.pair_distances_op, ds.above_op, ds.put_above_op, ds.nearest_op)
+one_more_axis(ds.difference_products_op, ds.difference_pulls_op)

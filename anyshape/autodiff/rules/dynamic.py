@@ -8,17 +8,14 @@ of each example, or by the position of each element.
 
 from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff.cotangents import Rest
-from anyshape.autodiff.rule_tables import linear_in_first, no_shift, stretch_all, zero, zeros, zeros_like
+from anyshape.autodiff.rule_tables import linear_in_first, stretch_all, zero, zeros, zeros_like
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 
-zero(dy.nonzero_op, dy.size_token_op, dy.repeated_op, dy.unique_op)
-for _op in dy.EACH.values():
-    zero(_op)
-    no_shift(_op)
+zero(dy.nonzero_op, dy.size_token_op, dy.repeated_op, dy.unique_op, *dy.EACH.values())
 
 
 linear_in_first(
@@ -53,11 +50,6 @@ tables.WRITES[dy.dynamic_update_slice_op] = tables.Write(
 
 zeros(tables.FILL, tables.ADD, dy.dynamic_slice_op)
 zeros(tables.ADD, tables.ADD, dy.dynamic_update_slice_op)
-
-# -- shifts of operands
-
-no_shift(dy.nonzero_op, dy.size_token_op, dy.repeated_op, dy.unique_op, dy.dynamic_slice_op)
-no_shift(dy.dynamic_update_slice_op)
 
 
 def _for_each(op):

@@ -7,7 +7,6 @@ The page docs/kinks.md lists these points.
 Batching of elementwise ops: operands without the batch are stretched along it, and the op is applied unchanged.
 """
 
-import functools
 from math import log
 from typing import Any
 
@@ -17,7 +16,6 @@ from anyshape.autodiff.structural_zeros import chosen, not_chosen, whole
 from anyshape.graph.ir.graph import Op
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
-from anyshape.ops.core.apply import apply_all
 from anyshape.support.lazy_dataclass import replace
 
 LN2, LN10 = log(2), log(10)
@@ -296,37 +294,6 @@ tables.shift(ew.exp_op, shifts.unary(False, lambda c: replace(c, scales=True)))
 tables.shift(ew.log_op, shifts.unary(True, lambda c: replace(c, scales=False)))
 tables.shift(ew.select_op, shifts.select)
 tables.shift(ew.convert_op, shifts.convert)
-tables.no_shift(ew.abs_op, ew.sign_op, ew.reciprocal_op, ew.sqrt_op, ew.cbrt_op, ew.floor_divide_op, ew.remainder_op)
-tables.no_shift(ew.fmod_op, ew.pow_op, ew.power_by_op, ew.hypot_op, ew.gcd_op, ew.lcm_op, ew.max_op, ew.min_op)
-tables.no_shift(ew.fmax_op, ew.fmin_op, ew.heaviside_op, ew.copysign_op, ew.exp2_op, ew.expm1_op, ew.log2_op)
-tables.no_shift(ew.log10_op, ew.log1p_op, ew.logaddexp_op, ew.logaddexp2_op, ew.sin_op, ew.cos_op, ew.tan_op)
-tables.no_shift(ew.arcsin_op, ew.arccos_op, ew.arctan_op, ew.arctan2_op, ew.sinh_op, ew.cosh_op, ew.tanh_op)
-tables.no_shift(ew.arcsinh_op, ew.arccosh_op, ew.arctanh_op, ew.floor_op, ew.ceil_op, ew.trunc_op, ew.rint_op)
-tables.no_shift(ew.round_op, ew.nextafter_op, ew.spacing_op, ew.ldexp_op, ew.frexp_op, ew.eq_op, ew.ne_op, ew.lt_op)
-tables.no_shift(ew.le_op, ew.gt_op, ew.ge_op, ew.isnan_op, ew.isinf_op, ew.isfinite_op, ew.signbit_op)
-tables.no_shift(ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_not_op, ew.bitwise_and_op)
-tables.no_shift(ew.bitwise_or_op, ew.bitwise_xor_op, ew.invert_op, ew.left_shift_op, ew.right_shift_op)
-tables.no_shift(
-    ew.bitwise_count_op,
-    ew.real_op,
-    ew.imag_op,
-    ew.conj_op,
-    ew.complex_op,
-    ew.narrow_op,
-    ew.python_int_op,
-    ew.float_of_ints_op,
-)
-tables.no_shift(ew.share_op, ew.ratio_op, ew.gap_op, ew.length_op, ew.direction_op, ew.tanh_slope_op)
 
 
-def each_element(*ops: Op) -> None:
-    """Declare ops that act on each element, so that one more axis changes nothing."""
-    tables.BATCHERS.update({op: functools.partial(_on_stretched, op) for op in ops})
-
-
-def _on_stretched(op, ctx, size, batched, *inputs, **params):
-    outputs = apply_all(op, *tables.stretch_all(ctx, size, batched, inputs), **params)
-    return outputs if len(outputs) > 1 else outputs[0]
-
-
-each_element(*[op for op in vars(ew).values() if isinstance(op, Op)])
+tables.one_more_axis(*[op for op in vars(ew).values() if isinstance(op, Op)])

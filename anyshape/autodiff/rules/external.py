@@ -284,11 +284,6 @@ tables.zeros(tables.ADD, tables.ADD, ex.interpolate_op)  # weights of values are
 tables.FIRST_ALONE.add(ex.interpolate_op)
 tables.zeros(tables.ADD, tables.ADD, ex.ranked_op, ex.tied_op)
 
-# -- shifts of operands
-
-tables.no_shift(ex.upfirdn_op, ex.spline_filter_op, ex.interpolate_op)
-tables.no_shift(ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.ranked_op, ex.tied_op, ex.binary_steps_op)
-
 
 def _for_each(op, shared=()):
     """Declare an op whose operands have one axis of examples in front, if any: of all batches together.

@@ -33,7 +33,6 @@ from anyshape.autodiff.rules.linalg import (
     near_of_eigh,
     positions,
     product,
-    stacked,
     swapped,
     thin_qr_tangents,
     triangle,
@@ -453,6 +452,4 @@ _STACKED = (
 )  # fmt: skip
 tables.lines(tables.stacks, *_STACKED)
 tables.zeros(tables.MIX, tables.MIX, fa.banded_eigvalsh_op)
-for _op in (*_STACKED, fa.banded_eigvalsh_op):
-    tables.no_shift(_op)
-    stacked(_op)
+tables.one_more_axis(*_STACKED, fa.banded_eigvalsh_op)

@@ -9,7 +9,7 @@ Batching of Fourier transforms: the axis moves one place on.
 import functools
 from math import sqrt
 
-from anyshape.autodiff.rule_tables import BATCHERS, along, linear, lines, no_shift
+from anyshape.autodiff.rule_tables import BATCHERS, along, linear, lines
 from anyshape.graph.sizes import expr
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -87,11 +87,6 @@ linear(fo.irfft_op, _irfft_back)
 # -- zeros by construction
 
 lines(along, fo.fft_op, fo.rfft_op, fo.irfft_op, fo.dct_op, fo.dst_op)
-
-# -- shifts of operands
-
-no_shift(fo.fft_op, fo.rfft_op, fo.irfft_op, fo.dct_op, fo.dst_op)
-
 
 BATCHERS[fo.fft_op] = lambda ctx, size, batched, x, *, axis, norm, inverse: fo.fft(x, axis + 1, norm, inverse=inverse)
 BATCHERS[fo.rfft_op] = lambda ctx, size, batched, x, *, axis, norm: fo.rfft(x, axis + 1, norm)

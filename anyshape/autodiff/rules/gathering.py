@@ -19,7 +19,7 @@ Batching of ops on segments: one more axis after the first, or more segments whe
 
 from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff.cotangents import IndexedWindows, Rest, WindowPart
-from anyshape.autodiff.rule_tables import add_tangents, in_argmax_set, no_shift, sharers, stretch_all, zeros, zeros_like
+from anyshape.autodiff.rule_tables import add_tangents, in_argmax_set, sharers, stretch_all, zeros, zeros_like
 from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes.expr import add, mul
 from anyshape.ops import creation as cr
@@ -207,11 +207,6 @@ zeros(tables.FILL, tables.ADD, ga.gather_op, ga.gather_dynamic_op)
 zeros(tables.ADD, tables.ADD, ga.scatter_add_op, ga.scatter_set_op, ga.scatter_min_op, ga.scatter_max_op)
 zeros(tables.REACH, tables.MIX, ga.scatter_mul_op)
 
-# -- shifts of operands
-
-no_shift(ga.gather_op, ga.gather_dynamic_op, ga.scatter_add_op, ga.scatter_set_op, ga.scatter_mul_op)
-no_shift(ga.scatter_min_op, ga.scatter_max_op)
-
 
 def _later(axes):
     return tuple([a + 1 for a in axes])
@@ -304,10 +299,6 @@ tables.linear_in_first(ga.segment_sum_op, lambda ctx, ct, x, ids, *, size, sourc
 zeros(tables.ADD, tables.ADD, ga.segment_max_op, ga.segment_min_op)
 zeros(tables.ADD, tables.MOVE, ga.segment_sum_op)
 zeros(tables.REACH, tables.MIX, ga.segment_prod_op)
-
-# -- shifts of operands
-
-no_shift(ga.segment_max_op, ga.segment_min_op, ga.segment_prod_op, ga.segment_sum_op)
 
 
 def _batched(op):

@@ -4,7 +4,7 @@ Batching of take and put_add: where the indices carry the batch, its positions a
 """
 
 from anyshape.autodiff.cotangents import TakenPart
-from anyshape.autodiff.rule_tables import ADD, BATCHERS, FILL, MOVE, linear_in_first, no_shift, stretch_all, zero, zeros
+from anyshape.autodiff.rule_tables import ADD, BATCHERS, FILL, MOVE, linear_in_first, stretch_all, zero, zeros
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.creation import iota
@@ -22,10 +22,6 @@ zero(ix.index_bounds_op, ix.window_bounds_op)
 
 zeros(MOVE, ADD, ix.take_op)
 zeros(FILL, MOVE, ix.put_add_op)
-
-# -- shifts of operands
-
-no_shift(ix.take_op, ix.put_add_op, ix.index_bounds_op, ix.window_bounds_op)
 
 
 def _batch_index(ctx, size, index):

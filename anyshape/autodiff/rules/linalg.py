@@ -27,7 +27,6 @@ from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops.contraction import LETTERS, dot_general, einsum
 from anyshape.ops.control import stop_gradient
-from anyshape.ops.core.apply import apply_all
 from anyshape.ops.creation import full, iota, size_value
 from anyshape.ops.reduction import argmax, reduce_or, reduce_sum
 
@@ -558,7 +557,6 @@ _SOLUTIONS = (la.solve_op, la.lu_solve_op, la.triangular_solve_op)
 tables.lines(tables.stacks, *_OPS)
 tables.lines(tables.solutions, *_SOLUTIONS)
 tables.zeros(tables.MIX, tables.MIX, *_VALUES)
-tables.no_shift(*_OPS, *_VALUES, *_SOLUTIONS)
 
 
 def positions(shape):
@@ -626,20 +624,4 @@ def in_dtype_of(x, y):
     return y if x.dtype == y.dtype else ew.convert(y, x.dtype)
 
 
-def stacked(op: Any) -> Any:
-    """Declare an op on matrices, whose leading axes are a batch."""
-
-    def rule(ctx, size, batched, *xs, **params):
-        results = apply_all(op, *tables.stretch_all(ctx, size, batched, xs), **params)
-        return results if len(results) > 1 else results[0]
-
-    tables.BATCHERS[op] = rule
-
-
-for _op in (
-    la.mirror_op, la.cholesky_op, la.cholesky_tangent_op, la.cholesky_cotangent_op,
-    la.inv_op, la.det_op, la.adjugate_op, la.slogdet_op, la.lu_factor_op,
-    la.solve_op, la.lu_solve_op, la.triangular_solve_op,
-    la.eigvals_op, la.eig_op, la.eigvalsh_op, la.eigh_op, la.svdvals_op, la.svd_op, la.qr_op, la.pinv_op,
-):  # fmt: skip
-    stacked(_op)
+tables.one_more_axis(*_OPS, *_VALUES, *_SOLUTIONS)

@@ -32,7 +32,7 @@ from anyshape.autodiff.control_flow.loop_linearisation import jvp_of_loop, trans
 from anyshape.autodiff.control_flow.loop_transposition import Made, Rerun, first_slots, linear_inputs, slot_flags
 from anyshape.autodiff.jvp import Pushed, are_inside, push
 from anyshape.autodiff.linearize_transpose import transpose
-from anyshape.autodiff.rule_tables import no_shift, stretch, with_values, zeros
+from anyshape.autodiff.rule_tables import stretch, with_values, zeros
 from anyshape.autodiff.subgraph_transforms import batch_element, derived
 from anyshape.autodiff.vmap import batch
 from anyshape.errors import RaggedBatchError, UnsupportedFunctionError
@@ -120,7 +120,6 @@ with_values(lp.while_op, _while_jvp)
 tables.TRANSPOSES[lp.scan_op] = _scan_transpose
 tables.TRANSPOSES[lp.while_op] = _while_transpose
 zeros(tables.PASS, tables.PASS, lp.scan_op, lp.while_op, lp.while_each_op)
-no_shift(lp.scan_op, lp.while_op, lp.while_each_op)
 
 
 def _scan_batch(ctx, size, batched, *operands, body, layout, joined, reverse, ends, checkpoint, slots):
@@ -363,7 +362,6 @@ def _transpose_of_loops(ctx, cts, operands, shapes, params):
 with_values(rerun_op, _rerun_jvp)
 tables.TRANSPOSES[rerun_op] = _rerun_transpose
 zeros(tables.PASS, tables.PASS, rerun_op)
-no_shift(rerun_op)
 
 
 def _rerun_batch(ctx, size, batched, *operands, **params):

@@ -8,7 +8,7 @@ import numpy as np
 from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.cotangents import Rest, SlicePart, SliceRead, Window, axes_left
-from anyshape.autodiff.rule_tables import linear, no_shift, shift, stretch_all, zeros, zeros_like
+from anyshape.autodiff.rule_tables import linear, shift, stretch_all, zeros, zeros_like
 from anyshape.graph.shapes.array_type import dilated_size
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -173,7 +173,6 @@ zeros(tables.FILL, tables.MOVE, mv.pad_op)
 shift(mv.transpose_op, shifts.transpose)
 shift(mv.broadcast_in_dim_op, shifts.broadcast_in_dim)
 shift(mv.reshape_op, shifts.reshape)
-no_shift(mv.slice_op, mv.slice_update_op, mv.slice_add_op, mv.rev_op, mv.pad_op, mv.concatenate_op)
 
 
 def _after_batch(axes):

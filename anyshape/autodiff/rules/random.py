@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.autodiff.jvp import has_tangent
-from anyshape.autodiff.rule_tables import BATCHERS, JVPS, MIX, Common, add_tangents, no_shift, zero, zeros
+from anyshape.autodiff.rule_tables import BATCHERS, JVPS, MIX, Common, add_tangents, zero, zeros
 from anyshape.autodiff.rules.special import betainc_partials, gammainc_partials, stdtr_partials
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import elementwise as ew
@@ -135,10 +135,6 @@ zero(rd.order_draw_op)
 # -- zeros by construction
 
 zeros(MIX, MIX, rd.draw_op, rd.order_draw_op)
-
-# -- shifts of operands
-
-no_shift(rd.draw_op, rd.order_draw_op)
 
 
 def _draw_batch(ctx, size, batched, generator, *xs, method, shape, count, dtype, options, loops):

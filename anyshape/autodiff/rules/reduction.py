@@ -176,8 +176,6 @@ tables.shift(rd.reduce_min_op, shifts.reduction((True, False)))
 tables.shift(rd.reduce_logsumexp_op, shifts.reduction((False,)))
 tables.shift(rd.softmax_op, shifts.softmax)
 tables.shift(rd.safe_softmax_op, shifts.softmax)
-tables.no_shift(rd.reduce_prod_op, rd.reduce_and_op, rd.reduce_or_op, rd.argmax_op, rd.argmin_op, rd.cumsum_op)
-tables.no_shift(rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op, rd.recurrence_op, rd.sum_to_op)
 
 
 def _along_axes(op):
@@ -214,10 +212,6 @@ tables.zero(rd.argsort_op, rd.searchsorted_op)
 # -- zeros by construction
 
 tables.zeros(tables.MOVE, tables.MOVE, rd.sort_op, rd.permute_op)
-
-# -- shifts of operands
-
-tables.no_shift(rd.sort_op, rd.argsort_op, rd.permute_op, rd.searchsorted_op)
 
 
 def _searchsorted(ctx, size, batched, row, values, *, side, batch):

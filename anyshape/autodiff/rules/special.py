@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.autodiff import far_slopes as far
-from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise, zero
-from anyshape.autodiff.rules.elementwise import each_element
+from anyshape.autodiff.rule_tables import JVPS, add_tangents, one_more_axis, pointwise, zero
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.graph import Op
 from anyshape.ops import elementwise as ew
@@ -445,35 +444,4 @@ pointwise(sp.scaled_bessel_i_op, lambda x, out, *, order: far.ive_slope(sp.scale
 pointwise(sp.scaled_bessel_k_op, lambda x, out, *, order: far.kve_slope(sp.scaled_bessel_k, order, x, out))
 pointwise(sp.sinc_op, lambda x, out, *, order: sp.sinc(x, order + 1))
 
-# -- shifts of operands
-
-no_shift(sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.ndtr_op)
-no_shift(sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op)
-no_shift(sp.polygamma_difference_op, sp.beta_op, sp.gammainc_derivative_op, sp.betainc_derivative_op)
-no_shift(
-    sp.betaln_op,
-    sp.zeta_op,
-    sp.zeta_derivative_op,
-    sp.riemann_zeta_op,
-    sp.gammainc_op,
-    sp.gammaincc_op,
-    sp.betainc_op,
-    sp.expit_op,
-    sp.expit_slope_op,
-)
-no_shift(sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op, sp.entr_op, sp.rel_entr_op, sp.kl_div_op)
-no_shift(sp.student_derivative_op, sp.betaincc_op, sp.betaincinv_op, sp.betainccinv_op)
-no_shift(sp.gammaincinv_op, sp.gammainccinv_op)
-no_shift(sp.stdtr_op, sp.stdtrit_op, sp.rgamma_op, sp.poch_op, sp.binom_op, sp.expn_op)
-no_shift(sp.hyp0f1_op, sp.hyp1f1_op, sp.hyp2f1_op, sp.jv_op, sp.yv_op, sp.iv_op, sp.kv_op, sp.ive_op, sp.kve_op)
-no_shift(sp.bdtr_op, sp.bdtrc_op, sp.nbdtr_op, sp.nbdtrc_op)
-no_shift(sp.ellipk_op, sp.ellipkm1_op, sp.ellipe_op, sp.ellipkinc_op, sp.ellipeinc_op, sp.elliprc_op, sp.elliprf_op)
-no_shift(sp.elliprd_op)
-no_shift(sp.gammasgn_op, sp.wofz_op, sp.lambertw_op, sp.sph_harm_y_op)
-no_shift(sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)
-no_shift(sp.scaled_bessel_i_op, sp.scaled_bessel_k_op, sp.sinc_op)
-
-
-for _op in vars(sp).values():
-    if isinstance(_op, Op):
-        each_element(_op)
+one_more_axis(*[op for op in vars(sp).values() if isinstance(op, Op)])

@@ -12,9 +12,8 @@ import numpy as np
 
 from anyshape.autodiff import far_slopes as slopes
 from anyshape.autodiff.polynomial_slopes import POLYNOMIALS, lpmv_derivative, of
-from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise
+from anyshape.autodiff.rule_tables import JVPS, add_tangents, one_more_axis, pointwise
 from anyshape.autodiff.rules import special
-from anyshape.autodiff.rules.elementwise import each_element
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
@@ -537,8 +536,6 @@ def _raised(position):
 
 
 pointwise(su.carlson_integral_op, *map(_raised, range(4)))
-no_shift(su.special_ufunc_op, su.carlson_integral_op)
 
 
-each_element(su.special_ufunc_op)
-each_element(su.carlson_integral_op)
+one_more_axis(su.special_ufunc_op, su.carlson_integral_op)

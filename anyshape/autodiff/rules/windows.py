@@ -11,7 +11,7 @@ A batch of both operands of a convolution is a batch axis; that of one operand i
 
 import itertools
 
-from anyshape.autodiff.rule_tables import ADD, BATCHERS, JVPS, bilinear, linear, lines, no_shift, zero, zeros
+from anyshape.autodiff.rule_tables import ADD, BATCHERS, JVPS, bilinear, linear, lines, zero, zeros
 from anyshape.graph.shapes.array_type import numel
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
@@ -106,11 +106,6 @@ def _convolution_lines(ranks, *, batch, contract, **params):
 
 
 lines(_convolution_lines, wd.convolution_op)
-
-# -- shifts of operands
-
-no_shift(wd.convolution_op, wd.sliding_op, wd.window_sum_op, wd.window_max_op, wd.window_min_op)
-no_shift(wd.window_argmax_op, wd.window_argmin_op)
 
 
 def _convolution(ctx, size, batched, x, w, *, batch, contract, method, **params):

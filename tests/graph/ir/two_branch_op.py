@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import BATCHERS, JVPS, PASS, SHIFTS, TRANSPOSES, ZERO_FLOWS, Linear, stretch, zeros
+from anyshape.autodiff.rule_tables import BATCHERS, JVPS, PASS, TRANSPOSES, ZERO_FLOWS, Linear, stretch, zeros
 from anyshape.autodiff.structural_zeros import Ends, by_flags
 from anyshape.autodiff.subgraph_transforms import batched_graphs, pushed_graphs, transposed_graphs
 from anyshape.backend.compiler.lower import lower
@@ -187,11 +187,10 @@ def registered():
     )
     KERNELS[op], JVPS[op], TRANSPOSES[op], BATCHERS[op] = Kernel(run), select_jvp, select_transpose, select_batch
     zeros(PASS, PASS, op)
-    SHIFTS[op] = None
     declare(OPAQUE._replace(scratch=most_bytes), op)
     try:
         yield
     finally:
-        for table in (KERNELS, JVPS, TRANSPOSES, BATCHERS, SHIFTS, ZERO_FLOWS, TRAITS, DEFINITIONS, COSTS):
+        for table in (KERNELS, JVPS, TRANSPOSES, BATCHERS, ZERO_FLOWS, TRAITS, DEFINITIONS, COSTS):
             del table[op]
         del OPS[NAME]
