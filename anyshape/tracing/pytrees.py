@@ -165,7 +165,7 @@ def wrapped_prefix(tree: Any) -> Any:
 
 
 def nodes_of(structure: Any) -> Iterator[Any]:
-    """Yield the nodes of a structure that are no leaves, each before those inside of it."""
+    """Yield the inner nodes of a structure, each before those below it."""
     if not structure.is_leaf():
         yield structure
         for part in structure.children():

@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -317,28 +317,16 @@ class Plan:
         sys.stdout.write(f"{self}\n")
 
 
+Namer: TypeAlias = Callable[..., str]
+
 LIVE = "_live"  # the local of the count of bytes
 INPUT_SHAPE, INPUT_VALUE = "x{}.shape", "int(x{})"  # formats of what a signature reads of input number {}
 
 
-def input_slot(position: int) -> str:
-    """Return the slot of an input of the plan."""
-    return f"x{position}"
-
-
-def constant_slot(position: int) -> str:
-    """Return the slot of a captured array."""
-    return f"c{position}"
-
-
-def value_slot(position: int) -> str:
-    """Return the slot of a result of a step."""
-    return f"v{position}"
-
-
-def mask_slot(position: int) -> str:
-    """Return the slot of a hoisted bit mask."""
-    return f"m{position}"
+input_slot: Namer = "x{}".format  # slot of an input of the plan
+constant_slot: Namer = "c{}".format  # slot of a captured array
+value_slot: Namer = "v{}".format  # slot of a result of a step
+mask_slot: Namer = "m{}".format  # slot of a hoisted bit mask
 
 
 def is_input(slot: str) -> bool:
@@ -354,39 +342,16 @@ def is_constant(slot: str) -> bool:
 # -- locals of the function of a plan
 
 
-def variable_local(position: int) -> str:
-    """Return the local of a dimension variable."""
-    return f"n{position}"
-
-
-def size_local(position: int) -> str:
-    """Return the local of a computed size."""
-    return f"s{position}"
-
-
-def kernel_results(depth: int) -> str:
-    """Return the local of the results of a compiled kernel, in the function of a plan or in a body at this depth."""
-    return f"k{depth}_results"
-
-
-def kernel_counter(kernel: str) -> str:
-    """Return the name of what counts the runs of a group, by the name of its kernel."""
-    return f"{kernel}_counted"
-
-
-def in_body(depth: int) -> str:
-    """Return the prefix of slots and locals of a body at this depth. One branch runs, so branches share it."""
-    return f"b{depth}_"
-
-
-def branch_index(depth: int) -> str:
-    """Return the local of the position of the branch that runs, of a conditional at this depth."""
-    return f"i{depth}_"
-
-
-def rows_local(depth: int) -> str:
-    """Return the local of the rows of a batch whose examples choose between branches, at this depth."""
-    return f"rows{depth}_"
+variable_local: Namer = "n{}".format  # local of a dimension variable
+size_local: Namer = "s{}".format  # local of a computed size
+# local of the results of a compiled kernel, in the function of a plan or in a body at this depth
+kernel_results: Namer = "k{}_results".format
+kernel_counter: Namer = "{}_counted".format  # name of what counts the runs of a group, by the name of its kernel
+# prefix of slots and locals of a body at this depth. One branch runs, so branches share it
+in_body: Namer = "b{}_".format
+branch_index: Namer = "i{}_".format  # local of the position of the branch that runs, of a conditional at this depth
+# local of the rows of a batch whose examples choose between branches, at this depth
+rows_local: Namer = "rows{}_".format
 
 
 def unused_name(prefix: str, names: Collection[str]) -> str:
@@ -397,44 +362,14 @@ def unused_name(prefix: str, names: Collection[str]) -> str:
 # -- locals of the function of a fusion group
 
 
-def tile_of_operand(slot: str) -> str:
-    """Return the local of the rows of one tile of an operand."""
-    return f"t_{slot}"
-
-
-def tile_of_result(slot: str) -> str:
-    """Return the local of the rows of one tile of a result."""
-    return f"r_{slot}"
-
-
-def whole_result(slot: str) -> str:
-    """Return the local of the array that all tiles of a result are written to."""
-    return f"o_{slot}"
-
-
-def partial_results(slot: str) -> str:
-    """Return the local of the array of partial results of a carried reduction."""
-    return f"p_{slot}"
-
-
-def partial_result(slot: str) -> str:
-    """Return the local of the partial result of one tile."""
-    return f"q_{slot}"
-
-
-def tile_buffer(position: int) -> str:
-    """Return the local of a buffer, cut to the rows of the tile."""
-    return f"b{position}"
-
-
-def full_buffer(buffer: str) -> str:
-    """Return the local of a buffer with the rows of the largest tile."""
-    return f"f_{buffer}"
-
-
-def uncollapsed(array: str) -> str:
-    """Return the local of an array as it was before axes were collapsed."""
-    return f"whole_{array}"
+tile_of_operand: Namer = "t_{}".format  # local of the rows of one tile of an operand
+tile_of_result: Namer = "r_{}".format  # local of the rows of one tile of a result
+whole_result: Namer = "o_{}".format  # local of the array that all tiles of a result are written to
+partial_results: Namer = "p_{}".format  # local of the array of partial results of a carried reduction
+partial_result: Namer = "q_{}".format  # local of the partial result of one tile
+tile_buffer: Namer = "b{}".format  # local of a buffer, cut to the rows of the tile
+full_buffer: Namer = "f_{}".format  # local of a buffer with the rows of the largest tile
+uncollapsed: Namer = "whole_{}".format  # local of an array as it was before axes were collapsed
 
 
 # -- helper functions of a long function
@@ -482,29 +417,22 @@ def _contraction_flops(a: Applied) -> Size:
 
 # x with another shape: strides and an offset in bytes, as NumPy has them, over the elements in C order
 view_op: PlanOp = _define("view", "movement", MOVES)
-stretched_view_op: PlanOp = _define(
-    "stretched_view", "movement", MOVES
-)  # one element may stand for several: never written to
-padded_view_op: PlanOp = _define(
-    "padded_view", "movement", MOVES
-)  # a new array: a view of x from `starts` to `stops`, padded
-scatter_sums_op: PlanOp = _define(
-    "scatter_sums", "gathering", PER_LAST_OPERAND
-)  # scatter_add into zeros that are never made
-add_part_op: PlanOp = _define(
-    "add_part", "movement", PER_LAST_OPERAND
-)  # x + y, y with `low` and `high` zeros around `axis`
+# one element may stand for several: never written to
+stretched_view_op: PlanOp = _define("stretched_view", "movement", MOVES)
+# a new array: a view of x from `starts` to `stops`, padded
+padded_view_op: PlanOp = _define("padded_view", "movement", MOVES)
+# scatter_add into zeros that are never made
+scatter_sums_op: PlanOp = _define("scatter_sums", "gathering", PER_LAST_OPERAND)
+# x + y, y with `low` and `high` zeros around `axis`
+add_part_op: PlanOp = _define("add_part", "movement", PER_LAST_OPERAND)
 read_element_op: PlanOp = _define("read_element", "movement", PICKS)  # the element of x at `starts`, as a number
 write_element_op: PlanOp = _define("write_element", "movement", MOVES)  # x with a number at `starts`
 add_to_element_op: PlanOp = _define("add_to_element", "movement", PER_LAST_OPERAND)  # x with a number added at `starts`
-contract_op: PlanOp = _define(
-    "contract", "contraction", OpCost(_contraction_flops)
-)  # two operands, as np.einsum writes it
-bits_op: PlanOp = _define(
-    "bits", "elementwise", per_result(1)
-)  # a mask as integers: all bits set where chosen, or where not
+# two operands, as np.einsum writes it
+contract_op: PlanOp = _define("contract", "contraction", OpCost(_contraction_flops))
+# a mask as integers: all bits set where chosen, or where not
+bits_op: PlanOp = _define("bits", "elementwise", per_result(1))
 rest_op: PlanOp = _define("rest", "elementwise", per_result(1))  # the bits of a number where bits are not set
 masked_op: PlanOp = _define("masked", "elementwise", per_result(1))  # x where bits are set, else 0
-masked_else_op: PlanOp = _define(
-    "masked_else", "elementwise", per_result(1)
-)  # x where bits are set, else the bits of a rest
+# x where bits are set, else the bits of a rest
+masked_else_op: PlanOp = _define("masked_else", "elementwise", per_result(1))
