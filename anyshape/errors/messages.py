@@ -188,7 +188,7 @@ def called(function: str, where: object) -> str:
     callee, call, _ = written.partition("(")
     name = function.removesuffix("()").rpartition(".")[2]
     is_operator = " " in callee or not written.endswith(")")  # an operand of it is a call, as in x * f(y)
-    return written if not call or is_operator or callee.endswith(name) else numpy_name(function)
+    return written if not call or is_operator or callee.endswith(name) or name == "array" else numpy_name(function)
 
 
 def numpy_name(primitive: str) -> str:

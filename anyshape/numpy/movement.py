@@ -345,7 +345,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     if isinstance(repeats, Traced) and repeats.meta.rank:
         return ix.take(x, dy.repeated(mv.broadcast_to(repeats, (promotion.sizes(x)[repeat_axis],))), repeat_axis)
     if not isinstance(repeats, (SymbolicSize, Traced)):
-        counts = np.asarray(repeats)
+        counts = promotion.plain_array(repeats, "repeat")
         if counts.size != 1:
             return _repeat_each(x, counts, repeat_axis)
         repeats = counts.item()

@@ -15,12 +15,13 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from anyshape.errors import AnyshapeError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.ir.tracebacks import ends_in_library, shorten_traceback
 from anyshape.numpy.operands.concrete import wrapped
-from anyshape.numpy.operands.promotion import is_traced
+from anyshape.numpy.operands.promotion import is_traced, plain_array
 from anyshape.numpy.operands.ufuncs import CONCRETE, Ufunc
 from anyshape.support import elsewhere
+from anyshape.support.foreign import is_foreign
 from anyshape.support.packages import attributes, load, scipy_special
 from anyshape.support.true_types import has_type
 
@@ -212,10 +213,15 @@ def through(function: Function, external: Function, shown: Any = None) -> Any:
 
 
 def _with_options(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the result of a function of NumPy; an error about an option says which one to write."""
+    """Return the result of a function of NumPy; an error about an option says which one to write.
+
+    In a trace it takes arrays of other libraries that NumPy cannot read, as views of conjugates.
+    """
     try:
         return function(*args, **kwargs)
-    except TypeError as error:
+    except (TypeError, RuntimeError) as error:
+        if active() is not None and any(map(is_foreign, args)):
+            return function(*[plain_array(x, function.__name__) if is_foreign(x) else x for x in args], **kwargs)
         advise(error)
         raise
 

@@ -17,6 +17,7 @@ from anyshape.numpy.operands.promotion import (
     choice_of,
     is_traced,
     is_weak,
+    plain_array,
     refuse_kinds,
     result_type,
     sizes,
@@ -223,7 +224,7 @@ def levels_of(name: str, q: Any, scale: float) -> tuple[Any, Any]:
     """
     message = f"is not between 0 and {scale:g}"
     if not is_traced(q):
-        values = np.asarray(q)
+        values = plain_array(q, name)
         refuse_kinds(name, values, "c")
         if not np.all((values >= 0) & (values <= scale)):
             raise ArgumentError(name, f"level {q}", message, "pass levels in this range")

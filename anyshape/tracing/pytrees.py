@@ -32,6 +32,7 @@ from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.signature.dim_equations import identifier
 from anyshape.numpy.operands.promotion import NUMERIC, plain_array
 from anyshape.numpy.sizes.shape_tuple import Sizes
+from anyshape.support.foreign import constant, is_foreign
 from anyshape.support.freezing import Frozen, checked_parts, freeze, frozen_setting
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import traced_generators
@@ -632,7 +633,7 @@ def generator_array(generator: Any) -> np.ndarray:
 
 def is_array(x: Any) -> bool:
     """Return True if x can be a leaf of a result."""
-    return has_type(x, (Traced, SymbolicSize, np.ndarray, np.generic, *PYTHON_SCALARS))
+    return has_type(x, (Traced, SymbolicSize, np.ndarray, np.generic, *PYTHON_SCALARS)) or is_foreign(x)
 
 
 def scalar_kind(x: Any) -> type | None:
@@ -701,7 +702,7 @@ def foreign_array(x: Any, path: str, function: str) -> np.ndarray | None:
     """Return an array of another library as a read-only array of NumPy, None for what is none.
 
     Memory is shared where the library allows it. It is read-only, as a write to a copy would be lost for the caller.
-    Raise ArgumentError where the library refuses, as PyTorch does for tensors that require gradients.
+    Raise ArgumentError where the library refuses, or where that no numbers come of it.
     """
     if has_type(x, _TEXTS) or not may_be_array(x):
         return None
@@ -709,21 +710,16 @@ def foreign_array(x: Any, path: str, function: str) -> np.ndarray | None:
     if type(x).__module__.partition(".")[0] == "dask":
         raise ArgumentError(function, path, f"is a Dask {name}, whose blocks are not computed", _DASK)
     try:
-        array = np.asarray(x) if _has_array(x) else np.from_dlpack(x)
+        array = constant(x, path, function) if is_foreign(x) else np.asarray(x) if _has_array(x) else np.from_dlpack(x)
+    except ArgumentError:
+        raise
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         reason = str(error).partition("\n")[0].partition(" (in compiled code")[0].rstrip(".")
-        raise ArgumentError(function, path, f"is of type {name}: {reason}", _conversion(reason)) from None
+        advice = FROM_LIST if "not regular" in reason else "convert it to an array of NumPy first"
+        raise ArgumentError(function, path, f"is of type {name}: {reason}", advice) from None
     array = array.view()
     array.flags.writeable = False
     return array
-
-
-def _conversion(reason: str) -> str:
-    """Return what a library itself says to write in place of an object that gives no array."""
-    if "BFloat16" in reason or "not regular" in reason:
-        return "pass x.float()" if "BFloat16" in reason else FROM_LIST
-    call = re.search(r"Use ((?:\w+\.)+\w+\([^)]*\)(?:\.\w+\(\))*)", reason)
-    return f"pass {re.sub(r'^[Tt]ensor[.]', 'x.', call[1])}" if call else "convert it to an array of NumPy first"
 
 
 def check_numbers(x: Any, array: np.ndarray, path: str, function: str) -> None:

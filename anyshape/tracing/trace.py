@@ -43,6 +43,7 @@ from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.numpy.serve import advise
 from anyshape.numpy.sizes.symdim import SizeComparison, symdim
 from anyshape.support import profiles
+from anyshape.support.foreign import constant, is_foreign
 from anyshape.support.fork_lock import collection_deferred, restores_thread
 from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.packages import (
@@ -345,6 +346,8 @@ _SHOWN = 100  # characters of the argument that NumPy quotes in its error
 def _hidden(error: Exception) -> Exception | None:
     """Return the error of anyshape that NumPy replaced by one of its own, None if there is none."""
     text = str(error)
+    if (refused := _refused_array(error)) is not None:
+        return refused
     if not isinstance(error, (TypeError, ValueError)):
         return python_slips.hidden_by(error)
     if text.startswith("setting an array element") and isinstance(error.__cause__, errors.AnyshapeError):
@@ -354,6 +357,18 @@ def _hidden(error: Exception) -> Exception | None:
     argument, ours = getattr(active(), "refused", None) or ("", None)
     hides = text == f"expected a sequence of integers or a single integer, got '{argument[:_SHOWN]}'"
     return ours if hides else python_slips.hidden_by(error)  # in `np.zeros(traced)`, in `brentq(f, ...)`
+
+
+def _refused_array(error: Exception) -> errors.ArgumentError | None:
+    """Return what is wrong with an array of another library that NumPy asked for its values in vain, None if none."""
+    last = next(reversed([*_traceback(error)])).tb_frame
+    if last.f_code.co_name == "__array__" and is_foreign(x := last.f_locals.get("self")):
+        try:
+            constant(x, "an operand", "array")
+        except errors.ArgumentError as refused:
+            refused.locate(_users_line(error))
+            return refused
+    return None
 
 
 Prepared: TypeAlias = tuple[Builder, Sequence[TensorMeta]]

@@ -127,10 +127,6 @@ class Frame(Column):
 
 
 UNSUITED = [
-    (Refusing("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."),
-     "pass x.detach().numpy()"),
-    (Refusing("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first"), "pass x.to_dense()"),
-    (Refusing("Got unsupported ScalarType BFloat16"), "pass x.float()"),
     (Refusing("no"), "convert it to an array of NumPy first"),
     (Column("CategoricalDtype"), "pass x.cat.codes"),
     (Column("BooleanDtype"), "fill them, as with x.fillna(False)"),

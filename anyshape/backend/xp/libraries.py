@@ -15,6 +15,15 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.graph import Op, OpTable
+from anyshape.support.foreign import (
+    DTYPES,
+    WRAP,
+    host_array,
+    is_foreign,
+    is_transformed,
+    numpy_dtype_of,
+    require_usable,
+)
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import (
     array_api_strict,
@@ -32,7 +41,6 @@ from anyshape.support.packages import (
 from anyshape.support.true_types import LIBRARIES, library_name
 
 INT = np.dtype(np.int64)
-_DTYPES = "bool, integers of 8 to 64 bits, float16 to float64, complex64 or complex128"
 
 
 class Row(NamedTuple):
@@ -106,7 +114,7 @@ class Library:
         if own is None:
             own = getattr(self.namespace, dtype.name, None)
             if own is None:
-                advice = f"convert to another dtype, such as float64, or call it with arrays of NumPy: {_DTYPES}"
+                advice = f"convert to another dtype, such as float64, or call it with arrays of NumPy: {DTYPES}"
                 raise UnsupportedFunctionError(self.name, f"has no dtype {dtype}", advice)
             self._dtypes[dtype] = own
         return own
@@ -122,7 +130,7 @@ class Library:
 
     def host(self, x: Any) -> np.ndarray:
         """Return an array as one of NumPy."""
-        return np.asarray(x)
+        return host_array(x)
 
     def example(self, x: Any) -> np.ndarray:
         """Return an array of NumPy whose values a trace may ask for: zeros where there are none yet."""
@@ -215,9 +223,6 @@ class _Strict(Library):
     def sized(self, x: Any) -> Any:
         return np.broadcast_to(np.False_, x.shape)
 
-    def host(self, x: Any) -> np.ndarray:
-        return np.asarray(x._array)  # it refuses __array__ on other devices
-
 
 class _Torch(Library):
     """PyTorch. Its own functions take dtypes as they are, while the compatible namespace promotes them."""
@@ -259,7 +264,7 @@ class _Torch(Library):
     def host(self, x: Any) -> np.ndarray:
         if not self.has_values:
             raise self._without_values()
-        return x.detach().resolve_conj().resolve_neg().cpu().numpy()
+        return host_array(x)
 
     def example(self, x: Any) -> np.ndarray:
         return self.host(x) if self.has_values else np.zeros(tuple(x.shape), numpy_dtype(x))
@@ -332,7 +337,7 @@ class _Torch(Library):
                     raise self._without_values() from error
                 if any(map(is_transformed, arrays)):
                     problem = "its tensors are inside of a transformation of torch.func"
-                    raise UnsupportedFunctionError("a call", problem, _WRAP) from error
+                    raise UnsupportedFunctionError("a call", problem, WRAP) from error
                 if not isinstance(error, NotImplementedError) or "implement" not in str(error):
                     raise  # of the user's own function
                 advice = "convert to another dtype, such as float64 or int64, or pass arrays of NumPy"
@@ -400,9 +405,6 @@ class _Jax(Library):
 
 
 class _Cupy(Library):
-    def host(self, x: Any) -> np.ndarray:
-        return x.get()
-
     def array(self, x: Any) -> Any:
         with self.device:
             return self.namespace.asarray(np.asarray(x))
@@ -433,29 +435,7 @@ KINDS = dict(zip(LIBRARIES, (_TORCH, _JAX, _JAX, _CUPY, _STRICT), strict=True)) 
 
 def kind_of(x: Any) -> _Kind | None:
     """Return the kind of library that an argument is an array of, None for other arguments."""
-    kind = KINDS.get(library_name(x))
-    if kind is _TORCH:
-        return kind if isinstance(x, torch.Tensor) else None
-    return kind if kind is not None and hasattr(x, "shape") and hasattr(x, "dtype") else None
-
-
-_KNOWN: dict[Any, np.dtype | None] = {}  # a dict, which torch.compile reads
-
-
-def numpy_dtype_of(dtype: Any) -> np.dtype | None:
-    """Return a dtype of a library as NumPy's, None where NumPy has none."""
-    key = type(dtype), dtype  # dtypes of two libraries may refuse to be compared
-    if key not in _KNOWN:
-        _KNOWN[key] = _as_numpys(dtype)
-    return _KNOWN[key]
-
-
-def _as_numpys(dtype: Any) -> np.dtype | None:
-    try:
-        result = np.dtype(str(dtype).rpartition(".")[2])
-    except TypeError:
-        return None
-    return result if result.kind in "biufc" else None
+    return KINDS[library_name(x)] if is_foreign(x) else None
 
 
 def numpy_dtype(x: Any) -> np.dtype:
@@ -504,39 +484,6 @@ def library_named(name: str, device: Any) -> Library:
 def as_numpy(x: Any) -> np.ndarray:
     """Return an array of a library as one of NumPy."""
     return library_of(x).host(x)
-
-
-def require_usable(x: Any, path: str, function: str) -> None:
-    """Raise ArgumentError for an array of a library that programs cannot compute with."""
-    kind = kind_of(x)
-    if kind is _TORCH and (wrong := _wrong_tensor(x)):
-        raise ArgumentError(function, path, *wrong)
-    if numpy_dtype_of(x.dtype) is None:
-        raise ArgumentError(function, path, f"has dtype {x.dtype}", f"convert it to {_DTYPES}")
-
-
-def _wrong_tensor(x: Any) -> tuple[str, str] | None:
-    if x.is_quantized:
-        return "is a quantised tensor", "pass x.dequantize()"
-    if x.is_nested:
-        return "is a nested tensor", "pass anyshape.Ragged.from_list(x)"
-    if type(x).__module__.partition(".")[0] != "torch":
-        return f"is a tensor of class {type(x).__name__}", "pass x.as_subclass(torch.Tensor)"
-    if x.layout is not torch.strided:
-        return f"is a tensor of layout {x.layout}", "pass x.to_dense()"
-    if is_transformed(x):
-        return "is a tensor inside of a transformation of torch.func", _WRAP
-    if x.requires_grad and torch.is_grad_enabled():
-        return "is a tensor that requires grad, which anyshape would not see", f"{_WRAP}, or pass x.detach()"
-    return None
-
-
-_WRAP = "wrap the function in anyshape.torch.function"
-
-
-def is_transformed(x: Any) -> bool:
-    """Return whether a tensor stands for others inside of `torch.func.grad`, `vmap` and their like."""
-    return bool(torch._C._functorch.is_functorch_wrapped_tensor(x))
 
 
 def common_library(arguments: Sequence[tuple[str, Any]], function: str) -> Library:

@@ -70,6 +70,16 @@ def user_frame() -> FrameType | None:
     return calling_frames(sys._getframe(1))[0]
 
 
+def name_of(x: object) -> str:
+    """Return the name that the user's function has for an object, "" if it has none of its own."""
+    frame = user_frame()
+    if frame is None:
+        return ""
+    code = frame.f_code
+    known = {**{name: frame.f_globals.get(name) for name in code.co_names}, **frame.f_locals}
+    return next((name for name, value in known.items() if value is x), "")
+
+
 def calling_frames(frame: FrameType | None) -> tuple[FrameType | None, FrameType | None]:
     """Return the innermost frame of the user from a frame on, and the frame that it called, None if it is first."""
     callee, foreign = None, _FOREIGN_FILES

@@ -27,6 +27,7 @@ from anyshape.ops import gathering as ga
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of, meta_of
+from anyshape.support.foreign import is_foreign
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.true_types import has_type
 
@@ -382,7 +383,7 @@ def _classified(item):
         item = bool(item)  # True adds an axis, so the shape depends on the answer
     if item is None or item is Ellipsis or isinstance(item, (slice, SymbolicSize)):
         return item
-    if hasattr(type(item), "__index__") and not has_type(item, (bool, np.bool_, np.ndarray, Traced)):
+    if hasattr(type(item), "__index__") and not _is_array(item):
         return operator_index(item)
     if not isinstance(array := _index_array(item), Traced) and array.ndim == 0 and array.dtype.kind in "iu":
         return int(array)
@@ -390,6 +391,10 @@ def _classified(item):
         advice = "convert it to integers with astype(int)"
         raise context_of("getitem").bad_dtype(f"an index is {array.dtype}, not an integer", advice)
     return array
+
+
+def _is_array(item) -> bool:
+    return has_type(item, (bool, np.bool_, np.ndarray, Traced)) or is_foreign(item)
 
 
 def _index_array(item):

@@ -23,6 +23,7 @@ from anyshape.errors import (
 from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.prover.constraints import OperandAxes, at_least
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.prover.user_stack import name_of
 from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, Size
@@ -31,6 +32,7 @@ from anyshape.ops.core.apply import context_of, sizes_of
 from anyshape.ops.creation import float_of_size, full, size_value
 from anyshape.ops.dynamic import nonnegative_size
 from anyshape.ops.elementwise import STEEP_INTS, convert, float_of_ints, narrow, python_int_op
+from anyshape.support.foreign import constant, is_foreign
 from anyshape.support.true_types import has_type
 
 NUMERIC = "biufc"
@@ -81,7 +83,7 @@ def dtype_of(x: Any) -> Any:
         return _PYTHON[x.dtype.kind] if getattr(x, "weak", False) else x.dtype
     if isinstance(x, SymbolicSize):
         return x.python_type if x.numpy_dtype is None else x.numpy_dtype
-    return type(x) if is_weak(x) else operand(x).dtype if is_traced(x) else np.asarray(x).dtype
+    return type(x) if is_weak(x) else operand(x).dtype if is_traced(x) or is_foreign(x) else np.asarray(x).dtype
 
 
 def default_dtype(x: Any) -> np.dtype:
@@ -102,14 +104,14 @@ def result_type(*xs: Any) -> np.dtype:
     return np.result_type(*samples)
 
 
-def plain_array(x: Any, function: str, path: str) -> np.ndarray:
-    """Return x as a NumPy array; subclasses whose arithmetic differs from that of arrays are refused."""
+def plain_array(x: Any, function: str, path: str = "an operand") -> np.ndarray:
+    """Return x as a NumPy array; subclasses and tensors that no program computes with as they are are refused."""
     # `numpy.ma` takes 8 ms to load
     if issubclass(type(x), np.ndarray) and type(x) is not np.ndarray and isinstance(x, (np.ma.MaskedArray, np.matrix)):
         masked = isinstance(x, np.ma.MaskedArray)
         advice = "pass x.filled(...) and the mask, or np.asarray(x)" if masked else "pass np.asarray(x)"
         raise ArgumentError(function, path, f"is a {type(x).__name__}, which computes by rules of its own", advice)
-    return np.asarray(x)
+    return constant(x, name_of(x) or path, function) if is_foreign(x) else np.asarray(x)
 
 
 def operand(x: Any, function: str = "array") -> Any:
@@ -123,7 +125,7 @@ def operand(x: Any, function: str = "array") -> Any:
         return _joined(x, function)
     if hasattr(type(x), "as_operand"):  # a range whose ends a run knows
         return operand(x.as_operand(), function)
-    array = plain_array(x, function, "an operand")
+    array = plain_array(x, function)
     if array.dtype.kind == "O" and not array.ndim:  # an object that NumPy knows nothing of
         kind, advice = type(array.item()), "pass a number, as float(...) of a Decimal: programs compute with NumPy's"
         if callable(array.item()):

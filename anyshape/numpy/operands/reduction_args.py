@@ -18,7 +18,16 @@ from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.operands.promotion import asarray, axes_of, axis_of, is_traced, number_dtype, result_type, sizes
+from anyshape.numpy.operands.promotion import (
+    asarray,
+    axes_of,
+    axis_of,
+    is_traced,
+    number_dtype,
+    plain_array,
+    result_type,
+    sizes,
+)
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -105,7 +114,7 @@ def start_value(name: str, initial: Any, dtype: np.dtype) -> Any:
 
 def mask_like(name: str, x: Any, where: Any) -> Any:
     """Return a `where` argument in the shape of x."""
-    if not is_traced(where) and np.asarray(where).dtype.kind not in "biufc":
+    if not is_traced(where) and plain_array(where, name).dtype.kind not in "biufc":
         raise ArgumentError(name, f"where={where!r}", "is not a mask", "pass an array of bools")
     mask = asarray(where if is_traced(where) or hasattr(where, "dtype") else np.asarray(where, _BOOL))
     if mask.dtype != _BOOL:
@@ -154,7 +163,7 @@ def as_operands(name: str, *xs: Any) -> list[Any]:
 
     As in NumPy's products, a Python scalar counts as an array.
     """
-    arrays = [x if is_traced(x) else np.asarray(x) for x in xs]
+    arrays = [x if is_traced(x) else plain_array(x, name) for x in xs]
     return [asarray(x, function=name) for x in arrays]
 
 

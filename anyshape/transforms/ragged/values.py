@@ -17,6 +17,7 @@ import anyshape.numpy as anp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.tracebacks import short_traceback
+from anyshape.numpy.operands.promotion import plain_array
 from anyshape.ops.subgraph_call import calls_with_lists
 from anyshape.program.pytree_codegen import PARTS
 from anyshape.support import elsewhere
@@ -392,7 +393,7 @@ def _checked_lengths(lengths: np.ndarray) -> np.ndarray:
 
 def joined_batch(function: str, path: str, arrays: Sequence[Any], ragged_axes: int) -> Ragged:
     """Return the batch of some arrays, with so many ragged axes or more, as their sizes ask for."""
-    arrays = [x if isinstance(x, Traced) else np.asarray(x) for x in arrays]
+    arrays = [x if isinstance(x, Traced) else plain_array(x, function, path) for x in arrays]
     if not arrays:
         advice = "give Ragged(np.zeros((0, 3)), []), which says what an example is"
         raise ArgumentError(function, path, "is empty, so its dtype and number of axes are not known", advice)

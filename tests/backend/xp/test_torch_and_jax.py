@@ -1,5 +1,7 @@
 """Functions that PyTorch or JAX differentiates; kinds of tensors, and devices without values."""
 
+import re
+
 import numpy as np
 import optree
 import pytest
@@ -61,6 +63,62 @@ def test_tensors_that_programs_cannot_take(case):
     if case in ("requires grad", "a parameter"):
         with torch.no_grad():
             assert f(make(torch, torch.ones(3))).tolist() == [2, 2, 2]
+
+
+CAPTURED = {  # what a function may not close over, and what the error says of it
+    "requires grad": (
+        lambda torch, x: x.requires_grad_(), "is a tensor that requires grad, and constants have no gradients",
+    ),
+    "on meta": (lambda torch, x: x.to("meta"), "is a tensor on meta, which has no values"),
+    "sparse": (lambda torch, x: x.to_sparse(), r"is a tensor of layout torch.sparse_coo.*\n  pass w.to_dense\(\)"),
+    "quantised": (lambda torch, x: torch.quantize_per_tensor(x, 0.1, 0, torch.quint8), "is a quantised tensor"),
+    "bfloat16": (lambda torch, x: x.bfloat16(), "has dtype torch.bfloat16"),
+}  # fmt: skip
+USES = {
+    "x * w": lambda x, w: x * w,
+    "w + x": lambda x, w: w + x,
+    "np.dot(x, w)": lambda x, w: np.dot(x, w),
+    "np.where(x > 1, w, x)": lambda x, w: np.where(x > 1, w, x),
+    "np.stack([x, w])": lambda x, w: np.stack([x, w]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
+@pytest.mark.parametrize("case", CAPTURED)
+def test_captured_tensors_are_refused_by_their_names(case):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    make, message = CAPTURED[case]
+    w = make(torch, torch.ones(3))
+    with torch.no_grad():
+        for transform in (anyshape.jit, lambda f: anyshape.grad(lambda x: np.sum(f(x)))):
+            for written, use in USES.items():
+                with pytest.raises(ArgumentError, match=f"{re.escape(written)}: w {message}") as raised:
+                    transform(lambda x, use=use: use(x, w))(torch.ones(3))
+                assert "test_torch_and_jax.py:" in str(raised.value)
+
+
+def test_captured_tensors_are_constants_and_results_too():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    z, x = torch.tensor([1 + 2j, -3j, 2]), torch.ones(3)
+    conjugate, negative = z.conj(), z.conj().imag
+    for use in (
+        lambda x, c, n: x * c + n,
+        lambda x, c, n: np.concatenate([c, x * n]),
+        lambda x, c, n: x[n < 0],
+        lambda x, c, n: anyshape.scan(lambda total, y: (total + y, total), n[0], x)[0],
+    ):
+        jitted = anyshape.jit(lambda x, use=use: use(x, conjugate, negative))
+        for _ in range(2):
+            expected = use(x.numpy(), conjugate.resolve_conj().numpy(), negative.resolve_neg().numpy())
+            np.testing.assert_allclose(jitted(x).numpy(), expected)
+            z += 1j
+    assert anyshape.jit(lambda x: (x, negative))(x)[1].tolist() == negative.tolist()
+    layer = anyshape.torch.function(lambda x: x * w)
+    w = torch.ones(3, requires_grad=True)
+    with pytest.raises(ArgumentError, match="w is a tensor that requires grad"):  # its slope would be 0 in silence
+        layer(x)
 
 
 def test_views_and_dtypes_are_taken_as_they_are():
