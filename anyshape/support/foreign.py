@@ -94,5 +94,5 @@ def _wrong_tensor(x: Any, name: str) -> tuple[str, str] | None:
 
 
 def is_transformed(x: Any) -> bool:
-    """Return whether a tensor stands for others inside of `torch.func.grad`, `vmap` and their like."""
-    return bool(torch._C._functorch.is_functorch_wrapped_tensor(x))
+    """Return whether a value is a tensor that stands for others inside of `torch.func.grad`, `vmap` and their like."""
+    return isinstance(x, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(x)

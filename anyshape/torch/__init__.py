@@ -19,7 +19,7 @@ def function(function: Callable[..., Any]) -> Callable[..., Any]:
 
     It is a node of autograd's graph. Its cotangents, and their derivatives of any order, are computed by programs of
     the derivative, which compute the value once more. Arguments and results are trees of tensors and numbers.
-    `torch.func.grad`, `jacrev` and `vmap` take it too, by derivatives and batches of anyshape.
+    Transformations of `torch.func` and dual tensors of forward mode take it, by derivatives and batches of anyshape.
 
     >>> import numpy as np
     >>> import anyshape.torch
@@ -43,7 +43,8 @@ def _of(differentiable: Pullback) -> Callable[..., Any]:
 def _node() -> Any:
     """Return the class of nodes of autograd's graph, which PyTorch defines."""
     rules: dict[str, Callable[..., Any]]
-    rules = {"forward": _forward, "setup_context": _set_up, "backward": _backward, "vmap": _batched}
+    rules = {"forward": _forward, "setup_context": _set_up, "backward": _backward, "jvp": _forwards}
+    rules["vmap"] = _batched
     return type("Program", (torch.autograd.Function,), {k: staticmethod(rule) for k, rule in rules.items()})
 
 
@@ -56,17 +57,32 @@ def _set_up(ctx: Any, inputs: Any, results: Any) -> None:
     differentiable, tree, _, *leaves = inputs
     ctx.differentiable, ctx.tree = differentiable, tree
     ctx.numbers = [None if _is_tensor(x) else x for x in leaves]
-    ctx.save_for_backward(*filter(_is_tensor, leaves))
+    tensors = list(filter(_is_tensor, leaves))
+    ctx.save_for_backward(*tensors)
+    ctx.save_for_forward(*tensors)
+    ctx.inexact = [_is_inexact(y) for y in results]
     ctx.mark_non_differentiable(*[y for y in results if not _is_inexact(y)])
 
 
 def _backward(ctx: Any, *cotangents: Any) -> Any:
-    saved = iter(ctx.saved_tensors)
-    leaves = [next(saved) if x is None else x for x in ctx.numbers]
+    leaves = _leaves(ctx)
     wrt = [i for i, x in enumerate(leaves) if _is_inexact(x) and ctx.needs_input_grad[3 + i]]
     pullback = _of(ctx.differentiable.pulled(ctx.tree, tuple(wrt)))
     by_leaf = dict(zip(wrt, pullback(leaves, list(filter(_is_inexact, cotangents))), strict=True))
     return None, None, None, *[by_leaf.get(i) for i in range(len(leaves))]
+
+
+def _forwards(ctx: Any, *tangents: Any) -> Any:
+    leaves, tangents = _leaves(ctx), tangents[3:]
+    wrt = [i for i, x in enumerate(leaves) if _is_inexact(x) and tangents[i] is not None]
+    pushforward = _of(ctx.differentiable.pushed(ctx.tree, tuple(wrt)))
+    pushed = iter(pushforward(leaves, [tangents[i] for i in wrt]))
+    return tuple([next(pushed) if is_inexact else None for is_inexact in ctx.inexact])
+
+
+def _leaves(ctx: Any) -> list[Any]:
+    saved = iter(ctx.saved_tensors)
+    return [next(saved) if x is None else x for x in ctx.numbers]
 
 
 def _batched(_: Any, axes: Any, differentiable: Pullback, tree: Any, outputs: SimpleNamespace, *leaves: Any) -> Any:

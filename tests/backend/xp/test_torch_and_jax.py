@@ -13,6 +13,7 @@ RNG = np.random.default_rng(0)
 X, W = RNG.normal(size=(5, 3)), RNG.normal(size=(3, 2))
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 def test_pytorch_differentiates_a_function_to_second_order():
     torch = pytest.importorskip("torch")
     pytest.importorskip("array_api_compat")
@@ -27,6 +28,31 @@ def test_pytorch_differentiates_a_function_to_second_order():
     assert not result["n"].requires_grad
     cube = anyshape.torch.function(lambda x, k: np.sum(np.sin(x) ** 3) * k)
     assert torch.autograd.gradgradcheck(lambda x: cube(x, 2.0), (w,))
+    assert torch.autograd.gradcheck(lambda w, x: layer(w, x)["y"], (w, x), check_forward_ad=True)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+@pytest.mark.parametrize(
+    "transform", ["jvp", "jacfwd", "hessian", "jacfwd of jacfwd", "jacrev of jacfwd", "vmap of hessian"]
+)
+def test_pytorch_differentiates_forwards(transform):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    f = torch.func
+    ours = anyshape.torch.function(lambda w, x: {"y": np.sum(np.tanh(x @ w) ** 2), "n": np.argmax(x)})
+    theirs = lambda w, x: {"y": (torch.tanh(x @ w) ** 2).sum(), "n": torch.argmax(x)}
+    run = {
+        "jvp": lambda g, w, x: f.jvp(lambda w, x: g(w, x)["y"], (w, x), (w + 1, x * 2)),
+        "jacfwd": lambda g, w, x: f.jacfwd(lambda w: g(w, x)["y"])(w),
+        "hessian": lambda g, w, x: f.hessian(lambda w, x: g(w, x)["y"], (0, 1))(w, x),
+        "jacfwd of jacfwd": lambda g, w, x: f.jacfwd(f.jacfwd(lambda w: g(w, x)["y"]))(w),
+        "jacrev of jacfwd": lambda g, w, x: f.jacrev(f.jacfwd(lambda w: g(w, x)["y"]))(w),
+        "vmap of hessian": lambda g, w, x: f.vmap(f.hessian(lambda w, row: g(w, row)["y"]), (None, 0))(w, x[:, None]),
+    }[transform]
+    for rows in (1, 2, 5):
+        w, x = torch.from_numpy(W.copy()), torch.from_numpy(RNG.normal(size=(rows, 3)))
+        for got, want in zip(*(optree.tree_leaves(run(g, w, x)) for g in (ours, theirs)), strict=True):
+            torch.testing.assert_close(got, want)
 
 
 BAD = {  # what to make of a tensor of three ones, and what the error says
