@@ -184,34 +184,8 @@ SPECIAL = ELEMENTWISE._replace(time=ElementTime(7.0, 7.0))
 # of 256 elements at once: up to 24 arrays of 64 points for each
 QUADRATURE = ELEMENTWISE._replace(time=ElementTime(1500.0, 1500.0), scratch=op_traits.by_blocks(24 * 64 * 256 * 8))
 
-declare(SPECIAL._replace(c_expression=Elementary("erf", 1)), sp.erf_op)
-declare(SPECIAL._replace(c_expression=Elementary("erfc", 2)), sp.erfc_op)
-declare(SPECIAL, sp.erfcx_op)
-declare(SPECIAL, sp.ndtr_op, sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op)
-declare(SPECIAL, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op, sp.beta_op, sp.betaln_op, sp.zeta_op)
-declare(SPECIAL, sp.polygamma_difference_op, sp.riemann_zeta_op)
-declare(SPECIAL._replace(time=ElementTime(500.0, 500.0)), sp.zeta_derivative_op)
-declare(SPECIAL, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op)
-declare(QUADRATURE, sp.gammainc_derivative_op, sp.betainc_derivative_op, sp.student_derivative_op)
-declare(SPECIAL, sp.betaincc_op, sp.stdtr_op, sp.stdtrit_op)
-declare(SPECIAL, sp.gammaincinv_op, sp.gammainccinv_op, sp.betaincinv_op, sp.betainccinv_op)
-declare(SPECIAL, sp.rgamma_op, sp.poch_op, sp.binom_op, sp.expn_op)
-declare(SPECIAL, sp.ellipk_op, sp.ellipkm1_op, sp.ellipe_op, sp.ellipkinc_op, sp.ellipeinc_op)
-declare(SPECIAL, sp.elliprc_op, sp.elliprf_op, sp.elliprd_op)
-declare(SPECIAL, sp.gammasgn_op, sp.wofz_op, sp.lambertw_op, sp.sph_harm_y_op)
-declare(SPECIAL, sp.hyp0f1_op, sp.hyp1f1_op, sp.hyp2f1_op)
-declare(SPECIAL, sp.jv_op, sp.yv_op, sp.iv_op, sp.kv_op, sp.ive_op, sp.kve_op)
-declare(SPECIAL, sp.bdtr_op, sp.bdtrc_op, sp.nbdtr_op, sp.nbdtrc_op)
-declare(SPECIAL._replace(c_expression=Elementary("expit", 2)), sp.expit_op)
 EXPIT_SLOPE = slope_by_share("{1}", "(1 - {1}) * {1}", "__builtin_fabs{f}({0})")
-declare(ELEMENTWISE._replace(c_expression=EXPIT_SLOPE), sp.expit_slope_op)
-declare(SPECIAL)
-declare(
-    SPECIAL._replace(
-        c_expression=by_kind("((as_bits{f}({0}) < 0 ? {0} : 0) - as_log1p{f}(as_exp{f}(-__builtin_fabs{f}({0}))))")
-    ),
-    sp.log_expit_op,
-)
+_LOG_EXPIT = by_kind("((as_bits{f}({0}) < 0 ? {0} : 0) - as_log1p{f}(as_exp{f}(-__builtin_fabs{f}({0}))))")
 
 
 def _times(function: str) -> CExpression:
@@ -220,8 +194,17 @@ def _times(function: str) -> CExpression:
     return by_kind(f"({zero} ? 0 : {{0}} * as_{function}{{f}}({zero} ? 1 : {{1}}))")
 
 
-declare(SPECIAL._replace(c_expression=_times("log")), sp.xlogy_op)
-declare(SPECIAL._replace(c_expression=_times("log1p")), sp.xlog1py_op)
-declare(SPECIAL, sp.entr_op, sp.rel_entr_op, sp.kl_div_op)
-declare(SPECIAL, sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)
-declare(SPECIAL, sp.scaled_bessel_i_op, sp.scaled_bessel_k_op, sp.sinc_op)
+_OWN: dict[Op, op_traits.Traits] = {  # of ops that differ from the others
+    sp.erf_op: SPECIAL._replace(c_expression=Elementary("erf", 1)),
+    sp.erfc_op: SPECIAL._replace(c_expression=Elementary("erfc", 2)),
+    sp.expit_op: SPECIAL._replace(c_expression=Elementary("expit", 2)),
+    sp.expit_slope_op: ELEMENTWISE._replace(c_expression=EXPIT_SLOPE),
+    sp.log_expit_op: SPECIAL._replace(c_expression=_LOG_EXPIT),
+    sp.xlogy_op: SPECIAL._replace(c_expression=_times("log")),
+    sp.xlog1py_op: SPECIAL._replace(c_expression=_times("log1p")),
+    sp.zeta_derivative_op: SPECIAL._replace(time=ElementTime(500.0, 500.0)),
+    **dict.fromkeys((sp.gammainc_derivative_op, sp.betainc_derivative_op, sp.student_derivative_op), QUADRATURE),
+}
+for _op, _traits in _OWN.items():
+    declare(_traits, _op)
+declare(SPECIAL, *[op for op in vars(sp).values() if isinstance(op, Op) and op not in _OWN])
