@@ -414,6 +414,12 @@ def _in_c(expression: c.CExpression, *ops: Op, like: Traits = ELEMENTWISE) -> No
     declare(like._replace(c_expression=expression), *ops)
 
 
+def _elementary(ulp: float, like: Traits, *ops: Op, largest: str = "") -> None:
+    """Declare ops whose functions in C have their names."""
+    for op in ops:
+        _in_c(c.Elementary(op.name, ulp, largest), op, like=like)
+
+
 def _arithmetic(text: str, bools: str | None = None, complexes: str | None = None) -> c.CExpression:
     """Return the rule of an operator of C that computes what NumPy does; overflows of integers wrap around."""
     return c.by_kind(text, text, bools, complexes)
@@ -484,35 +490,19 @@ declare(ELEMENTWISE._replace(tiling=None), ew.fmax_op, ew.fmin_op)
 
 # -- exponentials, logarithms, trigonometry
 
-for _row, _ulp in (
-    (ew.exp2_op, 2),
-    (ew.expm1_op, 1),
-    (ew.log_op, 1),
-    (ew.log2_op, 2),
-    (ew.log10_op, 2),
-    (ew.log1p_op, 1),
-):
-    _in_c(c.Elementary(_row.name, _ulp), _row, like=_timed(1.2, 0.6))
+_elementary(1, _timed(1.2, 0.6), ew.expm1_op, ew.log_op, ew.log1p_op)
+_elementary(2, _timed(1.2, 0.6), ew.exp2_op, ew.log2_op, ew.log10_op)
 COMPLEX_EXP = c.by_kind(complexes="as_exp_complex{f}({0})", declines="!as_has_exp{f}({0})")
 _in_c(c.Elementary("exp", 1, complexes=COMPLEX_EXP), ew.exp_op, like=_timed(1.2, 0.6))
 _in_c(c.log_of_sum("exp", math.log(2)), ew.logaddexp_op, like=_timed(20.0, 0.7))
 _in_c(c.log_of_sum("exp2", 1.0, math.log2(math.e)), ew.logaddexp2_op, like=ELEMENTWISE)
-for _row in (ew.sin_op, ew.cos_op):
-    _in_c(c.Elementary(_row.name, 1, largest="AS_TRIG_MAX"), _row, like=_timed(9.0, 0.7))
-_in_c(c.Elementary("tan", 2, largest="AS_TRIG_MAX"), ew.tan_op, like=_timed(1.8, 0.7))
-for _row, _ulp in (
-    (ew.arcsin_op, 1),
-    (ew.arccos_op, 1),
-    (ew.arctan_op, 1),
-    (ew.sinh_op, 2),
-    (ew.cosh_op, 2),
-    (ew.tanh_op, 1),
-):
-    _in_c(c.Elementary(_row.name, _ulp), _row, like=_timed(1.8, 0.7))
+_elementary(1, _timed(9.0, 0.7), ew.sin_op, ew.cos_op, largest="AS_TRIG_MAX")
+_elementary(2, _timed(1.8, 0.7), ew.tan_op, largest="AS_TRIG_MAX")
+_elementary(1, _timed(1.8, 0.7), ew.arcsin_op, ew.arccos_op, ew.arctan_op, ew.tanh_op)
+_elementary(2, _timed(1.8, 0.7), ew.sinh_op, ew.cosh_op)
 TANH_SLOPE = c.slope_by_share("{1} * {1}", "1 - {1} * {1}", "2 * __builtin_fabs{f}({0})", "4 * ")
 _in_c(TANH_SLOPE, ew.tanh_slope_op, like=_timed(0.8, 0.6))
-for _row in (ew.arctan2_op, ew.arcsinh_op, ew.arccosh_op, ew.arctanh_op):
-    _in_c(c.Elementary(_row.name, 1), _row, like=_timed(2.5, 0.7))
+_elementary(1, _timed(2.5, 0.7), ew.arctan2_op, ew.arcsinh_op, ew.arccosh_op, ew.arctanh_op)
 
 # -- rounding and the parts of a float
 
