@@ -14,6 +14,7 @@ Write a profile as text in columns.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import sys
@@ -354,10 +355,12 @@ class Profile:
     def print(self, rows: int | None = 40, file: TextIO | None = None) -> None:
         """Write the table with at most `rows` rows, in colours where `rich` is installed and writes to a terminal."""
         stream = sys.stdout if file is None else file
-        try:
-            show(self, rows, stream)
-        except MissingPackageError:
-            stream.write(profile_text(self, rows) + "\n")
+        with contextlib.suppress(MissingPackageError):
+            console = rich_console.Console(file=stream)
+            if console.is_terminal:
+                console.print(profile_table(self, rows))
+                return
+        stream.write(profile_text(self, rows) + "\n")
 
     def html(self) -> str:
         """Return one self-contained page that shows the time as nested bars."""
@@ -399,15 +402,6 @@ class Profile:
 
 
 _HOT, _WARM = 0.2, 0.05  # shares of the time
-
-
-def show(profile: Any, rows: int | None, stream: TextIO) -> None:
-    """Write a table to a terminal, and text to anything else."""
-    console = rich_console.Console(file=stream)
-    if console.is_terminal:
-        console.print(profile_table(profile, rows))
-    else:
-        stream.write(profile_text(profile, rows) + "\n")
 
 
 def profile_table(profile: Any, rows: int | None) -> Any:
