@@ -27,6 +27,7 @@ MATRICES = {
     "incompatible dimensions",
 }
 _ADVICE = (  # what to do, by what the reason says
+    ("can be -1", "leave one -1, and write the other sizes"),
     (r"\bvector\b|(must|needs?|with|of).* one axis", "pass an array of one axis, such as x.ravel()"),
     ("axes must differ|each once|each axis once|not different axes", "name each axis once, counted from 0"),
     ("is not one of|is not '", "write one of these"),

@@ -58,7 +58,8 @@ def array(
     """
     x = asarray(object, dtype)
     result = mv.expand(x, range(max(ndmin - x.meta.rank, 0)))
-    return owned(result, object) if copy else result
+    copies = copy.value is True if isinstance(copy, np._CopyMode) else copy
+    return owned(result, object) if copies else result
 
 
 @makes_array

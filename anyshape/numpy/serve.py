@@ -523,8 +523,10 @@ def _of_option(error: Exception) -> str:
 
 def _of_keyword(function: str, option: str) -> str:
     """Return what to write instead of an option that a function does not have."""
+    if option in (parameters := _parameters(function)):
+        return f"write np.{function}(x, {option}=...)"  # for a function of Python of the same name
     if option not in elsewhere.OPTIONS:
-        return elsewhere.instead_of_keyword(option, _parameters(function))
+        return elsewhere.instead_of_keyword(option, parameters)
     name = elsewhere.OPTIONS[option]
     if " " in name:
         return f"write {name}"

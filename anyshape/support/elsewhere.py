@@ -28,7 +28,7 @@ ATTRIBUTES = {
     "topk": "anyshape.numpy.top_k(x, k)", "type_as": "x.astype(y.dtype)", "unsqueeze": "np.expand_dims(x, axis)",
     "values": "x itself", "iloc": "x[i]", "loc": "x[i]", "append": "np.append(x, v)", "extend": "np.append(x, v)",
     "block_until_ready": "x itself", "addressable_data": "x itself", "head": "x[:5]", "tail": "x[-5:]",
-    "apply": "f(x)", "map": "f(x), or anyshape.vmap(f)(x)", "filter": "x[x > 0]", "length": "x.size",
+    "apply": "f(x)", "map": "f(x), or anyshape.vmap(f)(x)", "filter": "x[x > 0]", "length": "x.size", "len": "len(x)",
 }  # fmt: skip
 # by the name of a function that the module of NumPy is asked for
 FUNCTIONS = {
@@ -63,6 +63,7 @@ UNKNOWN_OPTION = re.compile(r"(?:(?:\w+\.)*?(\w+)(?:\.__init__)?\(\) )?got an un
 TEXTS = {
     re.compile(text): advice
     for text, advice in {
+        "Cannot interpret 'torch": "write a dtype of NumPy, such as np.float32",
         "Cannot interpret '\\w+' as a data type": "give the shape as one tuple, as in np.zeros((3, 3))",
         "data type .* not understood": "give a dtype of NumPy, such as np.float64 or 'float64'",
         "only 0-dimensional arrays can be converted": "write np.sin(x) for math.sin(x), and x[0] for one number",

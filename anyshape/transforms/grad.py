@@ -153,8 +153,9 @@ def derivative(
 
 def check_settings(name: str, argnums: Argnums, has_aux: Any) -> tuple[int, ...]:
     """Return argnums as a tuple of ints; raise ArgumentError where they, or has_aux, are arguments of the function."""
-    if has_type(has_aux, (float, dict, list)) or getattr(has_aux, "ndim", False):
+    if has_type(has_aux, (float, dict, list, str)) or getattr(has_aux, "ndim", False):
         advice = GIVEN_AT_ONCE.format(transform=name.partition("(")[0])
+        advice = "give True or False" if has_type(has_aux, str) else advice
         raise ArgumentError(name, "has_aux", f"is {has_aux!r:.50}", advice)
     return check_argnums(name, argnums)
 

@@ -270,7 +270,39 @@ SLIPS = [
     (lambda: jit(lambda v: v + np.zeros(3, 3))(X), "give the shape as one tuple"),
     (lambda: anyshape.ShapeDtypeStruct(3, 4), "one text or tuple has all axes"),
     (lambda: anyshape.trace(np.sin)("n")([1.0, 2.0]), "pass np.array(values) for a list"),
+    (lambda: jit(lambda v: sum(v, axis=0))(X), "write np.sum(x, axis=...)"),
+    (lambda: jit(lambda v: v.reshape(-1, -1))(X), "leave one -1"),
+    (lambda: jit(lambda v: v.len())(X), "write len(x)"),
+    (lambda: grad(lambda v: v**2, has_aux="yes")(2.0), "give True or False"),
 ]
+
+
+# a function of a package that only looks at an array, as it would stand in the file of that package
+PACKAGES = [
+    ("numba", "def f(v):\n    return v.flags['C_CONTIGUOUS']\nf.py_func = f", "write f.py_func, the Python code"),
+    (
+        "pandas",
+        "def f(v):\n    return v.strides",
+        "call it outside the traced function",
+    ),
+    ("torch", "def f(v):\n    raise TypeError('no tensor')", "a traced array is one of NumPy: call it outside"),
+]
+
+
+@pytest.mark.parametrize(("package", "code", "advice"), PACKAGES)
+def test_functions_of_packages_that_only_look_at_arrays(package, code, advice):
+    names = {}
+    exec(compile(code, f"/x/site-packages/{package}/look.py", "exec"), names)
+    f = names["f"]
+    with pytest.raises((TypeError, errors.UnsupportedFunctionError)) as error:
+        jit(lambda v: f(v))(X)
+    assert advice in shown(error)
+    assert package == "torch" or str(error.value).startswith("f(v): ")
+
+
+def test_arrays_are_copied_if_needed():
+    values = jit(lambda v: np.array(v, copy=np._CopyMode.IF_NEEDED) + np.array(v, copy=np._CopyMode.ALWAYS))(X)
+    np.testing.assert_array_equal(values, 2 * X)
 
 
 def _updated(optimiser, grads, params, *further):

@@ -72,6 +72,7 @@ from anyshape.support.true_types import has_type
 
 def _refused(request: str, instead: str) -> errors.UnsupportedFunctionError:
     """Return the error for an attribute that tells of memory."""
+    request, instead = python_slips.asked_by_package() or (request, instead)
     return errors.UnsupportedFunctionError(request, "a traced array has no memory layout", instead, user_line())
 
 

@@ -8,6 +8,7 @@ error of their own, or make garbage of it: `hidden_by` finds it again.
 import ast
 import builtins
 import cmath
+import itertools
 import math
 import os
 import re
@@ -33,6 +34,7 @@ from anyshape.support.true_types import has_type
 
 _OUTSIDE = "return the array, and call {name} outside the traced function"
 _CALLBACK = "call it outside the traced function, or through anyshape.pure_callback"
+_PYTHON_CODE = "write {name}.py_func, the Python code that numba compiled, or call it through anyshape.pure_callback"
 _IMPORT = "write import anyshape.numpy as np, whose {name} takes traced values"
 _NO_COUNTERPART = "write it with other NumPy functions, or call it outside the traced function"
 _FLOATS = "compute with the array itself: it has +, *, comparisons and the functions of NumPy"
@@ -142,6 +144,20 @@ def _instead_of_foreign(called: FrameType) -> str:
     return _CALLBACK if is_of_other_package(called) else ""
 
 
+def asked_by_package() -> tuple[str, str] | None:
+    """Return the function of another package that asks an array, and what to write; None where no package does."""
+    asking: FrameType | None = sys._getframe(1)
+    while asking is not None and not (is_of_other_package(asking) or is_user_frame(asking)):
+        asking = asking.f_back
+    if asking is None or not is_of_other_package(asking):
+        return None
+    frame, called = calling_frames(asking)
+    if frame is None or called is None or not is_of_other_package(called):
+        return "a function", _PYTHON_CODE.format(name="f")
+    function, name = _callee(expression_at(frame.f_code, frame.f_lasti), frame)
+    return name or "a function", _PYTHON_CODE.format(name=name) if hasattr(function, "py_func") else _CALLBACK
+
+
 def _is_sparse(called: FrameType | None) -> bool:
     """Return whether a frame is of a sparse matrix of SciPy's."""
     return called is not None and os.path.dirname(called.f_code.co_filename).endswith(_SPARSE_FOLDER)
@@ -168,6 +184,7 @@ def hidden_by(error: Exception) -> ConcretizationError | None:
     if function is len:  # of a number; Python's error says all
         return None
     if not _NAMES_TRACED.search(str(error)) and _row(function) is None:
+        _note_on_package(error, frame)
         return None
     return ConcretizationError(
         name, "", where, _instead_of_framework(node, frame) or _advice_for(function, name) or _CALLBACK
@@ -183,6 +200,16 @@ def _lines(error: Exception) -> list[tuple[FrameType, SourceLine]]:
             lines.append((frame, SourceLine(code.co_filename, step.tb_lineno, code.co_name, code, step.tb_lasti)))
         step = step.tb_next
     return lines
+
+
+def _note_on_package(error: Exception, frame: FrameType) -> None:
+    """Tell what to write where an error was raised in the function of another package that a frame calls."""
+    steps, step = [], error.__traceback__
+    while step is not None:
+        steps.append(step.tb_frame)
+        step = step.tb_next
+    if any(a is frame and is_of_other_package(b) for a, b in itertools.pairwise(steps)):
+        error.add_note(f"  a traced array is one of NumPy: {_CALLBACK}")
 
 
 def _takes_traced(call: ast.Call, frame: FrameType) -> bool:

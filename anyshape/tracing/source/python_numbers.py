@@ -211,6 +211,9 @@ def total(x: Any, /, start: Any = 0) -> Any:
     return _fold(x, start, "cumsum", FUNCTIONS["add"])
 
 
+total.__qualname__ = "sum"  # in Python's errors of calls
+
+
 def product(x: Any, /, *, start: Any = 1) -> Any:
     """Return `math.prod(x)` of the rows of an array, multiplied from the left."""
     return _fold(x, start, "cumprod", FUNCTIONS["multiply"])
