@@ -213,8 +213,16 @@ def _dot_general(site: Site, x: Array, y: Array) -> Array:
     last, outer = (len(y.dims) - 1, others) if others else (len(x.dims) - 1, mine)
     is_by_rows = last in outer
     by_loops = partial(_by_rows if is_by_rows else _by_elements, site, dims, summed, term)
+    if _needs_copy(x, y):
+        return by_loops()
     runs = [*dims[:-1], *summed] if is_by_rows else [*dims, *summed[:-1]]
     return _by_size(site, x, y, dims, (product(runs), product((*dims, *summed))), by_loops)
+
+
+def _needs_copy(x: Array, y: Array) -> bool:
+    """Return whether BLAS would need a copy of a matrix for its product with a vector, which reads it once."""
+    ranks = [len(z.dims) for z in (x, y)]
+    return sorted(ranks) == [1, 2] and (x, y)[ranks.index(2)].buffer is None
 
 
 def _by_size(

@@ -884,3 +884,22 @@ def test_memory_that_another_operand_holds_is_copied():
         expected = (expected * number + 1)[::-1]
     np.testing.assert_array_equal(function(x), expected)
     assert states(function) == ["compiled"]
+
+
+def test_slices_of_matrices_are_multiplied_by_vectors_without_a_copy(started):
+    """Above the size from which on BLAS multiplies whole matrices by vectors."""
+
+    def covariances(x):
+        c = np.zeros((x.shape[1], x.shape[1]))
+        for i in range(x.shape[1]):
+            c[i:, i] = x[:, i] @ x[:, i:]
+            c[i, i:] = x[:, i:].T @ x[:, i]
+        return c
+
+    ours = jit(covariances, compile="wait")
+    slope = jit(grad(lambda x: np.sum(covariances(x) ** 2)), compile="wait")
+    for shape in ((90, 80), (3, 4), (300, 40), (0, 2), (2, 1)):
+        x = np.random.default_rng(0).normal(size=shape)
+        np.testing.assert_allclose(ours(x), x.T @ x, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(slope(x), 4 * x @ (x.T @ x), rtol=1e-11, atol=1e-9)
+    assert {*states(ours)} == {"compiled"} and "as_loop(links" not in started[0]
