@@ -290,7 +290,7 @@ def call_in_order(transform: str) -> str:
     """Return how to call a function on the stack that got a function in another position, "" if there is none."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and user_stack.is_library_frame(frame):
-        if frame.f_code.co_name == transform:
+        if frame.f_code.co_name == transform and transform in frame.f_globals:  # methods are not
             parameters = [p for p in _parameters(frame.f_globals[transform]) if p.kind < p.KEYWORD_ONLY]
             return _call_in_order(transform, parameters, frame.f_locals)
         frame = frame.f_back
