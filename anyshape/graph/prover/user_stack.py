@@ -135,12 +135,12 @@ def is_user_frame(frame: FrameType) -> bool:
 def is_user_file(file: str, module_globals: Mapping[str, Any]) -> bool:
     """Return whether a file is of the user's own code, not of an installed package."""
     generated = file == "<string>" and str(module_globals.get("__name__")).startswith("anyshape.")
-    return not (generated or _is_foreign_file(file) or _package_of(file))
+    return not (generated or _is_foreign_file(file) or package_of(file))
 
 
 def is_read_file(file: str, module_globals: Mapping[str, Any]) -> bool:
     """Return whether a trace reads functions of a file: of users, or of packages for any namespace."""
-    return is_user_file(file, module_globals) or _takes_namespaces(_package_of(file))
+    return is_user_file(file, module_globals) or _takes_namespaces(package_of(file))
 
 
 @functools.lru_cache(maxsize=256)
@@ -156,10 +156,10 @@ def _is_foreign_file(file: str) -> bool:
     is_foreign = file.startswith(_FOREIGN) and not file.startswith(_DEMO)
     if is_foreign and file.startswith(_STANDARD) and not file.startswith(_FOLDERS):
         is_foreign = not any(p in file for p in _INSTALLED)
-    return is_foreign or _package_of(file) in _OTHERS
+    return is_foreign or package_of(file) in _OTHERS
 
 
-def _package_of(file: str) -> str:
+def package_of(file: str) -> str:
     """Return the name of the installed package that a file belongs to, "" for files that are not installed."""
     for folder in _INSTALLED:
         _, is_installed, path = file.rpartition(f"{os.sep}{folder}{os.sep}")
@@ -176,7 +176,7 @@ def is_library_frame(frame: FrameType) -> bool:
 
 def is_of_other_package(frame: FrameType) -> bool:
     """Return whether a frame runs code of an installed package that knows nothing of traced values."""
-    return _package_of(frame.f_code.co_filename) in _OTHERS
+    return package_of(frame.f_code.co_filename) in _OTHERS
 
 
 def is_caller_of_user(frame: FrameType) -> bool:

@@ -37,6 +37,7 @@ from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.numpy.arrays import writes
 from anyshape.numpy.arrays.array_methods import (
     Method,
+    TextOfArray,
     as_float,
     axes_or_sizes,
     binary,
@@ -278,7 +279,7 @@ class Array(MemoryAttributes, Traced):
     def __repr__(self) -> str:
         origin = self.made_at()
         made = "" if origin is None else f" made{messages.quoted(origin)}{messages.at(origin)}"
-        return f"Array<{describe(self)}{made}>"
+        return TextOfArray(self, f"Array<{describe(self)}{made}>")
 
     def show_value(self) -> str:
         """Return the text of the value in the call that is traced: for debuggers, which print it as NumPy does.

@@ -5,7 +5,9 @@ Compare traced arrays with what is not a number: None, text, other objects. NumP
 
 import operator
 import sys
+import weakref
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -17,7 +19,7 @@ from anyshape.graph.ir.builder import Traced, record_concretized, unhidden, user
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import Verdict, equal
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.prover.user_stack import is_user_frame, user_frame
+from anyshape.graph.prover.user_stack import is_user_frame, package_of, user_frame
 from anyshape.graph.shapes.array_type import broadcast_sizes
 from anyshape.numpy.arrays.python_operators import are_python_ints, expect_divisor, expect_power, of_python_ints
 from anyshape.numpy.indexing import getitem
@@ -230,6 +232,68 @@ def number(request: str, convert: Callable[..., Any], instead: str = "") -> Call
 
 
 _formatted = number("a format", format, _FORMAT_ADVICE)
+
+
+def _decides(caller: FrameType) -> bool:
+    """Return whether a frame runs the user's code, or ours in its place."""
+    if str(caller.f_globals.get("__name__")).startswith("anyshape."):
+        return True
+    return is_user_frame(caller) and not package_of(caller.f_code.co_filename)
+
+
+def _readings(request: str, *names: str) -> list[Any]:
+    """Return methods of texts that are refused until the trace is over; installed packages only show texts."""
+
+    def reading(name: str) -> Callable[..., Any]:
+        own = getattr(str, name)
+
+        def method(self: Any, *args: Any) -> Any:
+            over = (builder := self.builder()) is None or builder.closed
+            if over or not _decides(sys._getframe(1)):
+                return own(self, *args)
+            advice = "decide by values, as np.isnan(x).any() gives them, or make the text outside the traced function"
+            raise unhidden(record_concretized(ConcretizationError(request, self.described, user_line(), advice)))
+
+        return method
+
+    return [*map(reading, names)]
+
+
+class TextOfArray(str):
+    """Text of a traced array, which shows no values: Python that reads it would decide for the values of all calls.
+
+    It can be read once the trace is over. It holds no traced value, so it may be kept anywhere.
+    """
+
+    builder: Callable[[], Any]
+    described: str
+
+    def __new__(cls, array: Any, text: str) -> "TextOfArray":
+        """Return the text of an array."""
+        return cls._like(text, weakref.ref(array.builder), describe(array))
+
+    @classmethod
+    def _like(cls, text: str, builder: Callable[[], Any], described: str) -> "TextOfArray":
+        made = super().__new__(cls, text)
+        made.builder, made.described = builder, described
+        return made
+
+    def __add__(self, other: str) -> str:
+        return self._like(super().__add__(other), self.builder, self.described)
+
+    def __radd__(self, other: str) -> str:
+        return self._like(other + str.__str__(self), self.builder, self.described)
+
+    __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = _readings(
+        "a comparison of its text", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"
+    )
+    __contains__, startswith, endswith, find, rfind, index, rindex, count = _readings(
+        "a search of its text", "__contains__", "startswith", "endswith", "find", "rfind", "index", "rindex", "count"
+    )
+    split, rsplit, partition, rpartition, strip, replace = _readings(
+        "its text in pieces", "split", "rsplit", "partition", "rpartition", "strip", "replace"
+    )
+    __len__, __hash__ = *_readings("the length of its text", "__len__"), *_readings("its text as a key", "__hash__")
 
 
 def formatted(self: Any, spec: str) -> str:

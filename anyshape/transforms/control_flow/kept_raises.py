@@ -18,6 +18,9 @@ from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.graph import raises
 from anyshape.graph.ir.op_local import refusals
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.arrays.array import SHOWN_ARRAY
+from anyshape.numpy.arrays.array_methods import TextOfArray
+from anyshape.numpy.operands.promotion import is_traced
 from anyshape.numpy.serve import FUNCTIONS
 from anyshape.ops.control import formatted
 from anyshape.ops.creation import full
@@ -60,14 +63,22 @@ def text_by(purpose: str, function: Any, value: Any) -> Any:
 def text_of_percent(purpose: str, template: str, values: Any) -> Any:
     """Return the text of `template % values`, as `text` does."""
     values = _at_sizes(values) if _takes_numbers(purpose) else values
-    return Text.of_percent(template, values) if _waits(purpose, [(values, "r", "")]) else template % values
+    return (
+        Text.of_percent(template, values)
+        if _waits(purpose, [(values, "r", "")])
+        else _of_arrays(template % values, values)
+    )
 
 
 def text_of_format(purpose: str, template: str, *args: Any, **kwargs: Any) -> Any:
     """Return the text of `template.format(*args, **kwargs)`, as `text` does."""
     args, kwargs = _at_sizes((args, kwargs)) if _takes_numbers(purpose) else (args, kwargs)
     waits = _waits(purpose, [((args, kwargs), "r", "")])
-    return Text.of_format(template, args, kwargs)[0] if waits else template.format(*args, **kwargs)
+    return (
+        Text.of_format(template, args, kwargs)[0]
+        if waits
+        else _of_arrays(template.format(*args, **kwargs), (args, kwargs))
+    )
 
 
 def settled(x: Any) -> Any:
@@ -234,7 +245,14 @@ def _known(args: Sequence[Any]) -> list[Any]:
 
 
 def _joined(parts: Sequence[Any]) -> str:
-    return "".join([part if isinstance(part, str) else formatted(*part) for part in parts])
+    joined = "".join([part if isinstance(part, str) else formatted(*part) for part in parts])
+    return _of_arrays(joined, [part[0] for part in parts if not isinstance(part, str)])
+
+
+def _of_arrays(text: str, values: Any) -> str:
+    """Return the text of values; one that shows a traced array is not to be read."""
+    traced = [leaf for leaf in pytrees.flatten(values)[0] if is_traced(leaf)] if SHOWN_ARRAY.search(text) else []
+    return TextOfArray(traced[0], text) if traced else text
 
 
 def stated_before(error: Any) -> Any:
