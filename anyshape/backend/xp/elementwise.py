@@ -1,5 +1,7 @@
 """Elementwise kernels: a function of the standard where there is one that does as NumPy does."""
 
+from functools import partial
+
 import numpy as np
 
 from anyshape.backend.xp.libraries import INT, alike, kernel, numpy_dtype
@@ -8,18 +10,17 @@ from anyshape.ops import elementwise as ew
 
 alike(
     {
-        ew.add_op: "add", ew.sub_op: "subtract", ew.mul_op: "multiply", ew.div_op: "divide", ew.neg_op: "negative",
-        ew.abs_op: "abs", ew.square_op: "square", ew.sqrt_op: "sqrt", ew.length_op: "sqrt", ew.exp_op: "exp",
+        ew.sub_op: "subtract", ew.div_op: "divide", ew.neg_op: "negative",
+        ew.square_op: "square", ew.sqrt_op: "sqrt", ew.length_op: "sqrt", ew.exp_op: "exp",
         ew.expm1_op: "expm1", ew.log_op: "log", ew.log2_op: "log2", ew.log10_op: "log10", ew.log1p_op: "log1p",
         ew.logaddexp_op: "logaddexp", ew.sin_op: "sin", ew.cos_op: "cos", ew.tan_op: "tan", ew.arcsin_op: "asin",
         ew.arccos_op: "acos", ew.arctan_op: "atan", ew.arctan2_op: "atan2", ew.sinh_op: "sinh", ew.cosh_op: "cosh",
         ew.tanh_op: "tanh", ew.arcsinh_op: "asinh", ew.arccosh_op: "acosh", ew.arctanh_op: "atanh",
-        ew.floor_op: "floor", ew.ceil_op: "ceil", ew.trunc_op: "trunc", ew.rint_op: "round", ew.sign_op: "sign",
+        ew.rint_op: "round", ew.sign_op: "sign",
         ew.hypot_op: "hypot", ew.copysign_op: "copysign", ew.signbit_op: "signbit", ew.nextafter_op: "nextafter",
-        ew.isnan_op: "isnan", ew.isfinite_op: "isfinite",
-        ew.isinf_op: "isinf", ew.bitwise_and_op: "bitwise_and", ew.bitwise_or_op: "bitwise_or",
+        ew.bitwise_and_op: "bitwise_and", ew.bitwise_or_op: "bitwise_or",
         ew.bitwise_xor_op: "bitwise_xor", ew.invert_op: "bitwise_invert", ew.select_op: "where", ew.real_op: "real",
-        ew.imag_op: "imag", ew.conj_op: "conj", ew.pow_op: "pow",
+        ew.imag_op: "imag", ew.conj_op: "conj",
     }
 )  # fmt: skip
 
@@ -30,6 +31,22 @@ def _truth(xp, x):
 
 for _op in (ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_not_op):
     kernel(_op, lambda xp, *xs, _name=_op.name: getattr(xp, _name)(*[_truth(xp, x) for x in xs]))
+
+
+def _but(kind, name, run):
+    """Return the kernel of a function of the library, which another one stands for where an operand is of a kind."""
+    return run, lambda xp, params, metas: None if kind in [m.dtype.kind for m in metas] else getattr(xp, name)
+
+
+for _titles, _run in (  # the standard has no such functions of bools
+    ("add", lambda xp, x, y: xp.logical_or(x, y)), ("multiply", lambda xp, x, y: xp.logical_and(x, y)),
+    ("abs floor ceil trunc", lambda xp, x: x), ("isnan isinf", lambda xp, x: xp.zeros_like(x)),
+    ("isfinite", lambda xp, x: xp.ones_like(x)),
+):  # fmt: skip
+    for _name in _titles.split():
+        _op = getattr(ew, f"{ {'multiply': 'mul'}.get(_name, _name) }_op")
+        _run, _case = _but("b", _name, _run)
+        kernel(_op, _run, specialise=_case)
 
 
 def _of_two_kinds(xp, name, x, y):
@@ -96,12 +113,13 @@ for _op, _name, _first, _bools in (
     kernel(_op, _run, specialise=_case)
 
 
-def _without_nan(extreme):
-    return lambda xp, x, y: xp.where(x != x, y, xp.where(y != y, x, getattr(xp, extreme)(x, y)))
+def _without_nan(extreme, run):
+    either = lambda xp, x, y: (getattr(xp, extreme) if xp.kind(x) in "iuf" else partial(run, xp))(x, y)
+    return lambda xp, x, y: xp.where(x != x, y, xp.where(y != y, x, either(xp, x, y)))
 
 
-kernel(ew.fmax_op, _without_nan("maximum"))
-kernel(ew.fmin_op, _without_nan("minimum"))
+kernel(ew.fmax_op, _without_nan("maximum", _extreme("maximum", _is_larger, "logical_or")[0]))
+kernel(ew.fmin_op, _without_nan("minimum", _extreme("minimum", _is_smaller, "logical_and")[0]))
 
 
 # -- division and powers
@@ -146,14 +164,25 @@ def _remainder(xp, x, y):
 kernel(ew.floor_divide_op, _quotient)
 kernel(ew.fmod_op, _fmod)
 kernel(ew.remainder_op, _remainder)
-kernel(ew.reciprocal_op, lambda xp, x: xp.reciprocal(x) if xp.kind(x) in "fc" else _of_zero(
-    xp, xp.ones_like(x), x, xp.floor_divide))  # fmt: skip
+kernel(ew.reciprocal_op, lambda xp, x: xp.reciprocal(x) if xp.kind(x) in "fc" else xp.where(
+    xp.square(x) == 1, x, xp.zeros_like(x)))  # fmt: skip
+
+
+def _pow(xp, x, y):
+    """Return a power of complex numbers; libraries differ at 0."""
+    of_zero = xp.where(xp.real(y) > 0, xp.zeros_like(x), xp.full_like(x, complex("nan+nanj")))
+    return xp.where(y == 0, xp.ones_like(x), xp.where(x == 0, of_zero, xp.pow(x, y)))
+
+
+_run, _case = _but("c", "pow", _pow)
+kernel(ew.pow_op, _run, specialise=_case)
 
 
 def _power_by(xp, x, *, exponent):
     if exponent == 3:
         return xp.square(x) * x
-    return xp.pow(x, xp.asarray(exponent, dtype=x.dtype, device=xp.device))
+    y = xp.asarray(exponent, dtype=x.dtype, device=xp.device)
+    return _pow(xp, x, y) if xp.kind(x) == "c" else xp.pow(x, y)
 
 
 kernel(ew.power_by_op, _power_by)
@@ -289,7 +318,20 @@ def _bit_count(xp, x):
 
 
 kernel(ew.bitwise_count_op, _bit_count)
-kernel(ew.ldexp_op, lambda xp, x, n: x * xp.pow(xp.full_like(x, 2), xp.astype(n, x.dtype)))
+
+
+def _ldexp(xp, x, n):
+    """Multiply by three powers of two, as one may be beyond the dtype where the result is not."""
+    most = np.finfo(numpy_dtype(x)).maxexp - 1
+    n = xp.clip(xp.convert(n, np.dtype(np.float64)), -3 * most, 3 * most)
+    third = xp.trunc(n / 3)
+    two, steps = xp.full_like(x, 2), (third, third, n - 2 * third)
+    for step in steps:
+        x = x * xp.pow(two, xp.astype(step, x.dtype))
+    return x
+
+
+kernel(ew.ldexp_op, _ldexp)
 
 
 def _frexp(xp, x):

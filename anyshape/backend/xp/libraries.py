@@ -138,8 +138,8 @@ class Library:
 
     def convert(self, x: Any, dtype: np.dtype) -> Any:
         """Return an array in another dtype; of complex numbers the real parts, for a dtype of reals."""
-        if self.kind(x) == "c" and dtype.kind not in "cb":
-            x = self.real(x)
+        if self.kind(x) == "c" and dtype.kind != "c":
+            x = x != 0 if dtype.kind == "b" else self.real(x)
         return self.astype(x, self.dtype(dtype))
 
     def integers(self, count: Any, dtype: np.dtype = INT) -> Any:

@@ -36,13 +36,17 @@ def _product(xp, x, *, axes):
     return x
 
 
+def _refuse_complex(xp, x, name):
+    if xp.kind(x) == "c":
+        advice = "take the extreme of real numbers, such as np.abs(x)"
+        raise UnsupportedFunctionError(name, f"{xp.name} does not order complex numbers", advice)
+
+
 def _extreme(name, of_bools, identity):
     def run(xp, x, *, axes, empty):
         if not axes:
             return x
-        if xp.kind(x) == "c":
-            advice = "take the extreme of real numbers, such as np.abs(x)"
-            raise UnsupportedFunctionError(name, f"{xp.name} does not order complex numbers", advice)
+        _refuse_complex(xp, x, name)
         if math.prod([x.shape[axis] for axis in axes]) == 0:
             if not empty:
                 raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
@@ -54,7 +58,11 @@ def _extreme(name, of_bools, identity):
 
 
 def _first(name):
-    return lambda xp, x, *, axis: xp.convert(xp.first_true(x, axis, name), INT)
+    def run(xp, x, *, axis):
+        _refuse_complex(xp, x, name)
+        return xp.convert(xp.first_true(x, axis, name), INT)
+
+    return run
 
 
 def _powers(xp, x, axes):

@@ -208,3 +208,33 @@ def test_integers_with_and_without_signs_are_compared_exactly(first, second):
         program = anyshape.trace(getattr(anyshape.numpy, name))(x, y)
         (got,) = on_the_namespace(program, (x, y))
         assert np.array_equal(got, getattr(np, name)(x, y)), name
+
+
+KINDS = {dtype: np.array([0, 1, 3, 1, 0, 7], dtype) for dtype in ("bool", "int8", "uint8", "int64")} | {
+    "float64": np.array([0.0, 0.5, -1.5, np.nan, -0.75, 3.5]),
+    "complex128": np.array([0, 0.5 - 1j, 2.25j, -0.75, 0, 3]),
+}  # fmt: skip
+OF_ONE = "abs floor ceil trunc isnan isinf isfinite logical_not sign any all count_nonzero square"
+OF_TWO = "add multiply maximum fmax fmin power logical_and logical_xor less equal"
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_functions_take_all_kinds_of_numbers(name):
+    there, back = LIBRARIES[name]()
+    calls = [(f, (x,)) for f in OF_ONE.split() for x in KINDS.values()]
+    calls += [(f, (x, y[::-1].copy())) for f in OF_TWO.split() for x in KINDS.values() for y in KINDS.values()]
+    calls += [("reciprocal", (np.array([-2, -1, 1, 5]),))]
+    calls += [("ldexp", (np.array([0, 1e-300, 1.5]), np.array([2000, 1100, -3])))]
+    for function, arrays in calls:
+        with np.errstate(all="ignore"):
+            try:
+                expected = getattr(np, function)(*arrays)
+            except (TypeError, ValueError):
+                continue
+        try:
+            result = anyshape.jit(lambda *a, f=function: getattr(np, f)(*a))(*map(there, arrays))
+        except UnsupportedFunctionError:
+            continue
+        got = result if isinstance(result, np.ndarray) else np.asarray(back(result))
+        assert got.dtype == expected.dtype
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-15, err_msg=f"{function} {arrays}")
