@@ -33,9 +33,9 @@ for _op in (ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_n
     kernel(_op, lambda xp, *xs, _name=_op.name: getattr(xp, _name)(*[_truth(xp, x) for x in xs]))
 
 
-def _but(kind, name, run):
-    """Return the kernel of a function of the library, which another one stands for where an operand is of a kind."""
-    return run, lambda xp, params, metas: None if kind in [m.dtype.kind for m in metas] else getattr(xp, name)
+def _but(kinds, name, run):
+    """Return the kernel of a function of the library, or another one where an operand is of some kinds."""
+    return run, lambda xp, params, metas: None if any(m.dtype.kind in kinds for m in metas) else getattr(xp, name)
 
 
 for _titles, _run in (  # the standard has no such functions of bools
@@ -169,13 +169,21 @@ kernel(ew.reciprocal_op, lambda xp, x: xp.reciprocal(x) if xp.kind(x) in "fc" el
 
 
 def _pow(xp, x, y):
-    """Return a power of complex numbers; libraries differ at 0."""
+    """Return a power of complex numbers or integers; libraries differ at the complex 0 and at negative exponents."""
+    if xp.kind(x) == "i":
+        if xp.checks and bool(xp.any(y < 0)):
+            raise ValueError("Integers to negative integer powers are not allowed.")
+        return xp.pow(x, y)
     of_zero = xp.where(xp.real(y) > 0, xp.zeros_like(x), xp.full_like(x, complex("nan+nanj")))
     return xp.where(y == 0, xp.ones_like(x), xp.where(x == 0, of_zero, xp.pow(x, y)))
 
 
-_run, _case = _but("c", "pow", _pow)
-kernel(ew.pow_op, _run, specialise=_case)
+def _of_exponents(node):
+    return "whether exponents are negative" if node.inputs[0].meta.dtype.kind == "i" else ""
+
+
+_run, _case = _but("ci", "pow", _pow)
+kernel(ew.pow_op, _run, specialise=_case, reads=_of_exponents)
 
 
 def _power_by(xp, x, *, exponent):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
-from anyshape.graph.ir.graph import Op, OpTable
+from anyshape.graph.ir.graph import Node, Op, OpTable
 from anyshape.support.foreign import (
     DTYPES,
     WRAP,
@@ -49,14 +49,15 @@ class Row(NamedTuple):
     - `alike`: the name of a function of the library that takes the arrays alone, and is called without a step between.
       It may be a function of the params. Where the library has none, `run` does it, None if nothing does.
     - `specialise(xp, params, metas)`: gives a function of the arrays for params that are ints, or None.
-    - `reads`: what a run reads of values on the host, so that a device is waited for; "" if nothing.
+    - `reads`: what a run reads of values on the host, so that a device is waited for; "" if nothing. It may be a
+      function of the node.
     - `is_apart`: whether its results never share memory with an operand; results of `writers` never do.
     """
 
     run: Callable[..., Any] | None
     alike: str | Callable[[dict[str, Any]], str] = ""
     specialise: Callable[..., Callable[..., Any] | None] | None = None
-    reads: str = ""
+    reads: str | Callable[[Node], str] = ""
     is_apart: bool = False
 
 

@@ -85,6 +85,7 @@ def host_reads(graph: Graph) -> tuple[str, ...]:
         except MissingRuleError:
             row = None
         reads = "all of its operands, as it runs there" if row is None else row.reads
+        reads = reads if isinstance(reads, str) else reads(node)
         at = f" at {node.where}" if node.where is not None else ""
         if reads:
             lines[f"the host reads {reads}: {node.op}{at}"] = None

@@ -238,3 +238,16 @@ def test_functions_take_all_kinds_of_numbers(name):
         got = result if isinstance(result, np.ndarray) else np.asarray(back(result))
         assert got.dtype == expected.dtype
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-15, err_msg=f"{function} {arrays}")
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_integers_have_no_negative_powers(name):
+    there, back = LIBRARIES[name]()
+    power = anyshape.jit(lambda x, y: x**y)
+    base, exponents = np.array([2, -3, 1]), np.array([3, 0, 2])
+    np.testing.assert_array_equal(np.asarray(back(power(there(base), there(exponents)))), base**exponents)
+    with pytest.raises(ValueError, match="Integers to negative integer powers are not allowed"):
+        power(there(base), there(-exponents))
+    np.testing.assert_allclose(
+        np.asarray(back(power(there(base * 1.0), there(-exponents)))), base ** (-1.0 * exponents)
+    )
