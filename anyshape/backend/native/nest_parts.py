@@ -89,11 +89,22 @@ def _open_sizes(meta: TensorMeta) -> Counter[Size]:
     return Counter(e.size for e in meta.extents if isinstance(e, Exact) and not isinstance(e.size, int))
 
 
-def is_wide(step: Step, shapes: Sequence[tuple[int, ...]]) -> bool:
-    """Return whether an iteration makes values far larger than those that it reads, and than caches."""
-    body, trip = subgraphs(step)[-1], _of_trip(step, shapes)
+def shapes_of_trip(step: Step, shapes: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes that an iteration sees, with the mean length of pieces rounded up: batches differ in it."""
     trips = max(shapes[_layout(step).stacks.start][0], 1) if step.op is scan_op else 1
-    trip = [[x[0] // trips if n is None else n for n in own] for own, x in zip(trip, shapes, strict=True)]  # of pieces
+    pairs = zip(_of_trip(step, shapes), shapes, strict=True)
+    return tuple([tuple([_rounded(x[0] // trips) if n is None else n for n in own]) for own, x in pairs])
+
+
+def _rounded(n: int) -> int:
+    """Return the next number that is a power of two, or one and a half of one."""
+    power = 1 << max(n - 1, 0).bit_length()
+    return power * 3 // 4 if n * 4 <= power * 3 else power
+
+
+def is_wide(step: Step, trip: Sequence[tuple[int, ...]]) -> bool:
+    """Return whether an iteration on such shapes makes values far larger than it reads, and than caches."""
+    body = subgraphs(step)[-1]
     sizes: dict[DimVar, int | None] = {}
     for source in body.dims:
         if isinstance(axis := as_atom(source.size), InputAxis):

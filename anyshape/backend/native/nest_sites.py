@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anyshape.backend.compiler.plan import Step
-from anyshape.backend.native.nest_parts import is_wide, seconds_of, spreads
+from anyshape.backend.native.nest_parts import is_wide, seconds_of, shapes_of_trip, spreads
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.support.packages import automatic_kernels, native_nests
 
@@ -33,6 +33,7 @@ class NestSite:
         self._nest: Nest | None = None
         self._known: dict[tuple[tuple[int, ...], ...], float] = {}
         self._widths: dict[tuple[tuple[int, ...], ...], bool] | None = {} if spreads(step) else None
+        self._wide_trips: dict[Any, bool] = {}  # by sizes of an iteration
         self._was_wide = False
 
     @property
@@ -76,7 +77,11 @@ class NestSite:
         if shapes not in widths:
             if len(widths) >= MOST_SHAPES:
                 widths.clear()
-            widths[shapes] = is_wide(self.step, shapes)
+                self._wide_trips.clear()
+            trip = shapes_of_trip(self.step, shapes)
+            if trip not in self._wide_trips:
+                self._wide_trips[trip] = is_wide(self.step, trip)
+            widths[shapes] = self._wide_trips[trip]
             self._widths = widths
         return widths[shapes]
 
